@@ -1,0 +1,1 @@
+"""What runs around the project rather than in it: tidiness, gates and workflow templates."""

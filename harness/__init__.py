@@ -1,0 +1,1 @@
+"""Drives an allocator, watches it, and reports the promises it breaks."""

@@ -1,0 +1,34 @@
+"""Checks: one file per promise, run after every operation.
+
+`EXAMINERS` run after every operation that reached the allocator; `ON_DEVICE` also when only time
+has passed.  What has to be seen while an operation runs is noted by truth or by the step builder
+under the name of its promise, and `noted` reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.violation import Violation
+    from harness.world import World
+
+Examiner = Callable[["World"], "list[Violation]"]
+
+PROMISES: Mapping[str, str] = {
+    "ordering": "no access overtakes its clearance, in every memory space",
+    "content": "every slot read holds what was last written to it; images agree at rest",
+    "ownership": "no page has two owners; no double free, no lost page",
+    "mapping": "ids and pages are one-to-one; device tables equal the host's",
+    "translation": "an id translated before a move is not used after it",
+    "conservation": "every page and byte is accounted for; bands are disjoint",
+    "ledger": "the allocator's uses equal truth's",
+    "capacity": "a yes is a successful take; a no is confirmed by exhaustive search",
+    "divergence": "ranks give equal answers and keep equal books",
+    "host_reads": "no host read behind a wait within one allocator operation",
+    "initialised": "no read of bytes never written where the layout promises zeros",
+    "idle": "nothing pending, leaked or in use at rest",
+    "assertion": "no legal call makes the allocator raise",
+}
+"""Every promise, by the name that reports use."""

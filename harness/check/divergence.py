@@ -1,0 +1,41 @@
+"""Divergence: every rank gives equal answers, submits equal work and is in an equal logical state.
+
+Answers are compared where the question is asked.
+"""
+
+from __future__ import annotations
+
+from harness.violation import Violation
+from harness.world import World
+
+
+def examine(world: World) -> list[Violation]:
+    """Ranks that submitted something else than the first, or keep other books."""
+    found: list[Violation] = []
+    log, first = world.ports[0].log, world.subjects[0]
+    for rank in range(1, len(world.subjects)):
+        if world.ports[rank].log != log:
+            _report(
+                world,
+                found,
+                "submissions differ",
+                f"rank {rank} submitted {world.ports[rank].log}, rank 0 {log}",
+            )
+        other = world.subjects[rank]
+        for band, part in enumerate(world.layout.bands):
+            if (
+                other.page_states(band) != first.page_states(band)
+                or other.page_map(band) != first.page_map(band)
+                or other.counts(band) != first.counts(band)
+            ):
+                text = f"rank {rank} keeps other books of band {part.name!r} than rank 0"
+                _report(world, found, "states differ", text)
+    return found
+
+
+def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+    found.append(
+        Violation(
+            check="divergence", what=text, detail=detail, operation=world.device.operation
+        )
+    )

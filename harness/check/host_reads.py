@@ -1,0 +1,23 @@
+"""Host reads: within one allocator operation no host read follows a stream wait.
+
+A host read behind a wait on a running forward parks the scheduler until that forward ends.
+"""
+
+from __future__ import annotations
+
+from harness.violation import Violation
+from harness.world import World
+
+
+def examine(world: World) -> list[Violation]:
+    """Reads of device state that came after a wait in the same operation."""
+    return [
+        Violation(
+            check="host_reads",
+            what=f"rank {rank}: {name} after a stream wait within one allocator operation",
+            detail=f"{name} behind a wait",
+            operation=world.device.operation,
+        )
+        for rank, port in enumerate(world.ports)
+        for name in port.host_reads
+    ]

@@ -1,0 +1,41 @@
+"""Idle: at rest nothing is pending, in use or leaked.
+
+Runs after everything was recorded, processed and drained.  What requests and cached prefixes still
+hold is live; nothing else is claimed for a reason that has passed.
+"""
+
+from __future__ import annotations
+
+from harness.requests import Phase
+from harness.violation import Violation
+from harness.world import World
+
+
+def examine(world: World) -> list[Violation]:
+    """What is left over at rest."""
+    if not world.at_rest:
+        return []
+    world.check_runs["idle"] += 1
+    found: list[Violation] = []
+    subject = world.subjects[0]
+    for band, part in enumerate(world.layout.bands):
+        live, holes, pending, fixed = subject.counts(band)
+        if pending or fixed:
+            text = f"band {part.name!r}: {pending} pages pending, {fixed} fixed"
+            _report(world, found, "pages left over", text)
+        if subject.shares_bytes and not live and holes:
+            _report(world, found, "span left over", f"band {part.name!r}: {holes} holes, no page")
+    uses = subject.uses()
+    if uses:
+        _report(world, found, "uses left over", f"{len(uses)} uses, the first is {uses[0]}")
+    running = sum(request.phase is Phase.RUNNING for request in world.requests.values())
+    if subject.free_rows() + running != world.setup.rows:
+        text = f"{subject.free_rows()} request rows free, {running} held, of {world.setup.rows}"
+        _report(world, found, "rows leaked", text)
+    return found
+
+
+def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+    found.append(
+        Violation(check="idle", what=text, detail=detail, operation=world.device.operation)
+    )

@@ -1,0 +1,66 @@
+"""Ledger: the allocator's uses equal truth's, and what is in use is pending.
+
+Both directions: a page that a running forward may touch is not free, and a page that is called
+pending is one that some unprocessed forward may touch.
+"""
+
+from __future__ import annotations
+
+from harness.violation import Violation
+from harness.world import World
+
+_PENDING = 3
+
+
+def examine(world: World) -> list[Violation]:
+    """Pages free too early or kept too long, and writes that one account lacks."""
+    found: list[Violation] = []
+    subject, truth = world.subjects[0], world.truth
+    retired = truth.retired_through
+    for band, pending in enumerate(truth.pending):
+        states = subject.page_states(band)
+        claimed = states.count(_PENDING)
+        if not pending and not claimed:
+            continue
+        name = world.layout.bands[band].name
+        for page, step in pending.items():
+            if states[page] == _PENDING:
+                claimed -= 1
+            elif step > retired:
+                text = f"{name!r} page {page} is not pending, but step {step} may still touch it"
+                _report(world, found, "free too early", text)
+        if claimed:
+            pages = [
+                page
+                for page, state in enumerate(states)
+                if state == _PENDING and page not in pending
+            ]
+            text = f"{name!r} pages {pages} are pending, but no step in flight can touch them"
+            _report(world, found, "kept too long", text)
+    _compare_writes(world, found, retired)
+    return found
+
+
+def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
+    ours = {
+        (step.number, band, pages)
+        for step in world.truth.steps.values()
+        if step.number > retired
+        for band, pages in enumerate(step.writes)
+        if pages
+    }
+    uses = world.subjects[0].uses()
+    theirs = {(use.step, use.band, use.pages) for use in uses if use.kind == "forward_write"}
+    if ours != theirs:
+        lacking = sorted((step, band, sorted(pages)) for step, band, pages in ours - theirs)
+        extra = sorted((step, band, sorted(pages)) for step, band, pages in theirs - ours)
+        text = f"(step, band, pages) of writes: lacking {lacking}, too many {extra}"
+        _report(world, found, "writes differ", text)
+
+
+def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+    found.append(
+        Violation(
+            check="ledger", what=f"band {text}", detail=detail, operation=world.device.operation
+        )
+    )

@@ -1,0 +1,46 @@
+"""Mapping: ids and pages are one-to-one, the inverse agrees, and device tables equal the host's.
+
+The device tables are taken in program order; truth's own account of who owns which page comes from
+the map writes that were submitted.
+"""
+
+from __future__ import annotations
+
+from harness.requests import Phase
+from harness.violation import Violation
+from harness.world import World
+
+
+def examine(world: World) -> list[Violation]:
+    """Differences between the host's maps, the device's and truth's."""
+    found: list[Violation] = []
+    subject, program = world.subjects[0], world.device.program
+    for band, part in enumerate(world.layout.bands):
+        host = subject.page_map(band)
+        if host != program.maps[band]:
+            _report(world, found, f"map of band {part.name!r}", host, program.maps[band])
+        inverse, owner = subject.inverse_map(band), world.truth.owner[band]
+        if inverse != owner and inverse[: len(owner)] != owner[: len(inverse)]:
+            _report(world, found, f"inverse map of band {part.name!r}", inverse, owner)
+    for request in world.requests.values():
+        if request.phase is Phase.RUNNING:
+            host = subject.row(request.row)
+            if host != request.pages or program.rows[request.row][: len(host)] != host:
+                where = f"row {request.row} of {request.name}"
+                _report(world, found, where, host, program.rows[request.row])
+    return found
+
+
+def _report(
+    world: World, found: list[Violation], where: str, host: list[int], device: list[int]
+) -> None:
+    at = next((i for i, (a, b) in enumerate(zip(host, device, strict=False)) if a != b), -1)
+    values = f"{host[at]}, the device {device[at]}" if at >= 0 else "another length"
+    found.append(
+        Violation(
+            check="mapping",
+            what=f"{where}: at {at} the host says {values}",
+            detail="host and device differ in a " + where.split(" of ")[0].split(" ")[0],
+            operation=world.device.operation,
+        )
+    )

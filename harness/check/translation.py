@@ -1,0 +1,28 @@
+"""Translation: an id translated before a move is not used after it.
+
+The pages that the allocator gives for a step are compared with the device map in program order, at
+the launch that uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.world import World
+
+
+def compare(world: World, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
+    """Note every id that the step would look for in the wrong page."""
+    world.check_runs["translation"] += 1
+    entries = world.device.program.maps[band]
+    for unit, page in zip(ids, pages, strict=True):
+        if entries[unit] == page and page:
+            continue
+        name = world.setup.bands[band].name
+        if entries[unit] != page:
+            detail, what = "stale translation", f"the device map says {entries[unit]}"
+        else:
+            detail, what = "read of an unbound page", "nothing is bound to it"
+        world.truth.note(
+            "translation", detail, f"band {name!r}: id {unit} is used on page {page}, {what}"
+        )

@@ -1,0 +1,212 @@
+"""What each command does, from checked options to its exit status.
+
+It talks to a screen, which is somebody else's: a terminal, a file, a test.  How options are
+written, and how a program ends, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+import msgspec
+
+from harness.probes import NOT_YET
+from harness.report.replay import replay_header, replay_lines, replay_record
+from harness.report.summary import (
+    finding_lines,
+    header,
+    seeds_text,
+    summary_lines,
+    summary_record,
+    violation_records,
+)
+from harness.sweep.campaign import After
+from harness.sweep.jobs import JobQueue, endless_jobs, repeated_jobs, seed_jobs
+from harness.sweep.loading import default_scenarios, seed_work
+from harness.sweep.replay import Replayable, replay_twice
+from harness.sweep.session import Session
+from harness.sweep.smoke import SMOKE_OPERATIONS, SMOKE_SEEDS
+from harness.sweep.verdict import Exit
+from harness.sweep.workload import SeedWork
+
+REPORTS_MAX = 5
+"""Reports that are shown whole; the others are named."""
+
+
+class Show(Protocol):
+    """Shows how far a command is."""
+
+    def __call__(self, share: float, text: str, seconds: float) -> None:
+        """`share` done of 1, a few words, and the wall time so far."""
+        ...
+
+
+class Screen(Protocol):
+    """Where a command talks."""
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        ...
+
+    def progress(self) -> AbstractContextManager[Show]:
+        """Show progress until it is left."""
+        ...
+
+
+def run(
+    screen: Screen,
+    work: SeedWork,
+    seeds: range,
+    *,
+    workers: int,
+    after: After,
+    artifacts: Path,
+    as_json: bool,
+) -> Exit:
+    """Run a range of seeds of the work's only scenario.
+
+    Raises:
+        InputError: if no folder can be made for what is found.
+    """
+    session = Session("run", work, artifacts)
+    _follow(
+        screen,
+        session,
+        seeds_text(seeds),
+        JobQueue(seed_jobs(seeds), closed=lambda: session.interrupts.seen),
+        workers=min(workers, len(seeds)),
+        after=after,
+        share=lambda: session.campaign.total.seeds / len(seeds),
+    )
+    status = session.status()
+    if work.plant is not None and status is Exit.CLEAN:
+        screen.say(f"planted fault {work.plant} was not caught")
+        status = Exit.MISSED
+    _conclude(screen, "run", session, session.digest(), as_json=as_json)
+    return status
+
+
+def sweep(
+    screen: Screen,
+    work: SeedWork,
+    budget_seconds: int,
+    *,
+    workers: int,
+    artifacts: Path,
+    as_json: bool,
+) -> Exit:
+    """Run seed after seed of all scenarios until the time is up.
+
+    Raises:
+        InputError: if no folder can be made for what is found.
+    """
+    session = Session("sweep", work, artifacts)
+    _follow(
+        screen,
+        session,
+        "1..",
+        JobQueue(
+            endless_jobs(len(work.scenarios)),
+            closed=lambda: session.interrupts.seen or session.seconds() >= budget_seconds,
+        ),
+        workers=workers,
+        after=After.GO_ON,
+        share=lambda: session.seconds() / budget_seconds,
+    )
+    # How many seeds there is time for depends on the machine, so their digest says nothing.
+    _conclude(screen, "sweep", session, None, as_json=as_json)
+    return session.status()
+
+
+def smoke(screen: Screen, *, workers: int, artifacts: Path, as_json: bool) -> Exit:
+    """Run fixed seeds of every scenario; one that was not under pressure fails.
+
+    Raises:
+        InputError: if there are no scenarios, or no folder can be made for what is found.
+    """
+    work = seed_work(default_scenarios(), SMOKE_OPERATIONS)
+    session = Session("smoke", work, artifacts)
+    goal = len(SMOKE_SEEDS) * len(work.scenarios)
+    _follow(
+        screen,
+        session,
+        seeds_text(SMOKE_SEEDS),
+        JobQueue(
+            repeated_jobs(len(work.scenarios), SMOKE_SEEDS),
+            closed=lambda: session.interrupts.seen,
+        ),
+        workers=workers,
+        after=After.GO_ON,
+        share=lambda: session.campaign.total.seeds / goal,
+    )
+    status = session.status()
+    short = session.shortfalls() if status is Exit.CLEAN else []
+    for line in short:
+        screen.say(f"short of pressure: {line}")
+    screen.say(f"not yet reachable: {len(NOT_YET)} probes")
+    more = {"shortfalls": short, "not_yet_reachable": len(NOT_YET)}
+    _conclude(screen, "smoke", session, session.digest(), as_json=as_json, more=more)
+    return Exit.VIOLATION if short else status
+
+
+def replay(screen: Screen, subject: Replayable, *, as_json: bool) -> Exit:
+    """Run a case or a seed again, twice."""
+    screen.say(replay_header(subject))
+    outcome = replay_twice(subject)
+    for line in replay_lines(subject, outcome):
+        screen.say(line)
+    if as_json:
+        screen.say(_object(replay_record(subject, outcome)))
+    return outcome.status
+
+
+def _follow(
+    screen: Screen,
+    session: Session,
+    seeds: str,
+    queue: JobQueue,
+    *,
+    workers: int,
+    after: After,
+    share: Callable[[], float],
+) -> None:
+    """Run a session to its end, showing how far it is."""
+    screen.say(header(session.work, seeds))
+    screen.say(f"artifacts {session.folder}  workers {workers}")
+    campaign = session.campaign
+    with screen.progress() as show:
+        for _ in session.events(queue, workers, after):
+            text = f"{campaign.total.seeds} seeds, {len(campaign.findings)} findings"
+            show(min(1.0, share()), text, session.seconds())
+
+
+def _conclude(
+    screen: Screen,
+    command: str,
+    session: Session,
+    digest: str | None,
+    *,
+    as_json: bool,
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    """Say the last lines: findings, summary, and the object for programs."""
+    campaign, work = session.campaign, session.work
+    for line in finding_lines(campaign.findings, REPORTS_MAX):
+        screen.say(line)
+    for line in summary_lines(campaign.total, work.probes()):
+        screen.say(line)
+    count = len(campaign.findings)
+    screen.say(f"findings    {count or 'none'}{f' in {session.folder}' if count else ''}")
+    if as_json:
+        records = violation_records(campaign.findings)
+        seconds = session.seconds()
+        record = summary_record(command, work.about(), campaign.total, records, seconds, digest)
+        screen.say(_object(record | dict(more)))
+
+
+def _object(record: Mapping[str, object]) -> str:
+    return msgspec.json.encode(record).decode()

@@ -1,0 +1,253 @@
+"""Memory images and what launches do to them.
+
+Every launch has one effect, shared by all ranks.  `apply` is the launch in program order.  `start`
+and `end` are the same launch on a rank's device: it reads and writes when it starts *and* when it
+ends, so work that overtakes other work, on either side, leaves a trace in the bytes.
+
+Source: writing early and late to make overlap visible is this project's own; the two images follow
+the reference-model idea of TigerBeetle's fuzzers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from unikv.device.port import StorageLayout
+
+PageBytes = tuple[int, int, bytes | bytearray]
+"""Bytes `[low, high)` of the arena and what they hold or shall hold."""
+
+
+class Mismatch(NamedTuple):
+    """A read that did not find what program order puts there.
+
+    Attributes:
+        space: name of the memory space.
+        unit: first byte, entry or row that differs.
+    """
+
+    space: str
+    unit: int
+
+
+class Image:
+    """The contents of every memory space, at one point of program order or on one rank."""
+
+    __slots__ = ("arena", "maps", "rows")
+
+    def __init__(self, layout: StorageLayout) -> None:
+        self.arena = bytearray(layout.total_bytes)
+        self.maps = [[0] * (band.id_count + 1) for band in layout.bands]
+        self.rows = [[0] * layout.row_pages for _ in range(layout.row_count)]
+
+
+class Effect(Protocol):
+    """What one launch reads and writes."""
+
+    def apply(self, image: Image) -> None:
+        """The whole launch at once, in program order."""
+        ...
+
+    def start(self, image: Image) -> Mismatch | None:
+        """The launch starts on a rank; the first read that went wrong, if any."""
+        ...
+
+    def end(self, image: Image) -> Mismatch | None:
+        """The launch ends on a rank; the first read that went wrong, if any."""
+        ...
+
+
+class WritePages:
+    """Writes given bytes: hand-out zeroing."""
+
+    __slots__ = ("_writes",)
+
+    def __init__(self, writes: Sequence[PageBytes]) -> None:
+        self._writes = writes
+
+    def apply(self, image: Image) -> None:
+        """Write everything."""
+        arena = image.arena
+        for low, high, data in self._writes:
+            arena[low:high] = data
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Write everything."""
+        self.apply(image)
+        return None
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Write everything once more."""
+        self.apply(image)
+        return None
+
+
+class MovePages:
+    """Copies pages; `before` is what program order holds in each source."""
+
+    __slots__ = ("_before", "_copies")
+
+    def __init__(self, copies: Sequence[tuple[int, int, int]], before: Sequence[bytes]) -> None:
+        self._copies = copies  # (first byte of the source, of the target, length)
+        self._before = before
+
+    def apply(self, image: Image) -> None:
+        """Copy what the sources hold."""
+        self._copy(image)
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Copy what the sources hold, right or wrong."""
+        return self._copy(image)
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Copy again: a source overwritten meanwhile has spoiled the target."""
+        return self._copy(image)
+
+    def _copy(self, image: Image) -> Mismatch | None:
+        arena = image.arena
+        found = None
+        for (source, target, length), before in zip(self._copies, self._before, strict=True):
+            data = arena[source : source + length]
+            if data != before and found is None:
+                found = Mismatch("arena", source)
+            arena[target : target + length] = data
+        return found
+
+
+class WriteMap:
+    """Writes entries of one band's page map."""
+
+    __slots__ = ("_band", "_ids", "_pages")
+
+    def __init__(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
+        self._band = band
+        self._ids = ids
+        self._pages = pages
+
+    def apply(self, image: Image) -> None:
+        """Write every entry."""
+        entries = image.maps[self._band]
+        for unit, page in zip(self._ids, self._pages, strict=True):
+            entries[unit] = page
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Write every entry."""
+        self.apply(image)
+        return None
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Write every entry once more."""
+        self.apply(image)
+        return None
+
+
+class WriteRow:
+    """Writes entries of one request row."""
+
+    __slots__ = ("_first", "_ids", "_row")
+
+    def __init__(self, row: int, first: int, ids: Sequence[int]) -> None:
+        self._row = row
+        self._first = first
+        self._ids = ids
+
+    def apply(self, image: Image) -> None:
+        """Write every entry."""
+        image.rows[self._row][self._first : self._first + len(self._ids)] = self._ids
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Write every entry."""
+        self.apply(image)
+        return None
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Write every entry once more."""
+        self.apply(image)
+        return None
+
+
+class ReadTables:
+    """The metadata phase of a forward: request rows, then page map entries.
+
+    `rows` are `(row, ids)`, the entries from the row's start.  `maps` are `(band, ids, pages)`.
+    """
+
+    __slots__ = ("_maps", "_rows")
+
+    def __init__(
+        self,
+        rows: Sequence[tuple[int, list[int]]],
+        maps: Sequence[tuple[int, list[int], list[int]]],
+    ) -> None:
+        self._rows = rows
+        self._maps = maps
+
+    def apply(self, image: Image) -> None:
+        """Reads write nothing."""
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Read every table entry of the batch."""
+        return self._read(image)
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Read them again: nobody may have changed one meanwhile."""
+        return self._read(image)
+
+    def _read(self, image: Image) -> Mismatch | None:
+        for row, ids in self._rows:
+            if image.rows[row][: len(ids)] != ids:
+                return Mismatch("rows", row)
+        for band, ids, pages in self._maps:
+            entries = image.maps[band]
+            for unit, page in zip(ids, pages, strict=True):
+                if entries[unit] != page:
+                    return Mismatch(f"map{band}", unit)
+        return None
+
+
+class RunBody:
+    """The body of a forward: reads the pages of its batch, writes its new slots and states.
+
+    `reads` hold before the launch writes; `after` holds once it has, for the pages it writes
+    itself; `kept` are the pages it only reads.
+    """
+
+    __slots__ = ("_after", "_kept", "_reads", "_writes")
+
+    def __init__(
+        self,
+        reads: Sequence[PageBytes],
+        kept: Sequence[PageBytes],
+        writes: Sequence[PageBytes],
+        after: Sequence[PageBytes],
+    ) -> None:
+        self._reads = reads
+        self._kept = kept
+        self._writes = writes
+        self._after = after
+
+    def apply(self, image: Image) -> None:
+        """Write the new slots."""
+        arena = image.arena
+        for low, high, data in self._writes:
+            arena[low:high] = data
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Read the batch, then write the new slots."""
+        found = self._check(image, self._kept) or self._check(image, self._reads)
+        self.apply(image)
+        return found
+
+    def end(self, image: Image) -> Mismatch | None:
+        """Write the new slots again and read everything again."""
+        self.apply(image)
+        return self._check(image, self._kept) or self._check(image, self._after)
+
+    @staticmethod
+    def _check(image: Image, expected: Sequence[PageBytes]) -> Mismatch | None:
+        arena = image.arena
+        for low, high, data in expected:
+            if arena[low:high] != data:
+                return Mismatch("arena", low)
+        return None

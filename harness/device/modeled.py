@@ -1,0 +1,386 @@
+"""The modeled device: streams whose work starts as early and ends as late as ordering allows.
+
+One program per stream serves every rank: ranks differ only in how far they have come and in the
+bytes they hold.  A launch is checked against the clocks once, when it is submitted; it ends on a
+rank only when a `complete` operation says so or a host wait forces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import NamedTuple
+
+from harness.device.clock import HOST, Clocks, Conflict, SpaceClock
+from harness.device.memory import (
+    Effect,
+    Image,
+    Mismatch,
+    MovePages,
+    PageBytes,
+    WriteMap,
+    WritePages,
+    WriteRow,
+)
+from unikv.device.port import Event, StorageLayout, Stream
+
+
+class Launch(NamedTuple):
+    """One piece of device work, for as long as the run lasts.
+
+    Attributes:
+        stream: the stream it was enqueued on.
+        kind: `zero`, `move`, `map`, `row`, `metadata` or `body`.
+        operation: index of the operation that enqueued it.
+        step: the forward step it belongs to; 0 for none.
+        effect: what it reads and writes.
+    """
+
+    stream: int
+    kind: str
+    operation: int
+    step: int
+    effect: Effect
+
+
+class ModeledEvent:
+    """Mark in a stream.
+
+    Attributes:
+        stream: the stream it marks.
+        index: how many program items of that stream come before it.
+        epoch: how many launches of that stream come before it.
+        clock: everything the mark is behind.
+    """
+
+    __slots__ = ("clock", "epoch", "index", "stream")
+
+    def __init__(self, stream: int, index: int, epoch: int, clock: tuple[int, ...]) -> None:
+        self.stream = stream
+        self.index = index
+        self.epoch = epoch
+        self.clock = clock
+
+
+class Race(NamedTuple):
+    """Two conflicting accesses with nothing that orders them.
+
+    Attributes:
+        space: memory space of both.
+        unit: first unit that both touch.
+        earlier, later: the two launches, in program order.
+        earlier_wrote, later_wrote: what each does to the unit.
+    """
+
+    space: str
+    unit: int
+    earlier: Launch
+    later: Launch
+    earlier_wrote: bool
+    later_wrote: bool
+
+
+class BadRead(NamedTuple):
+    """A launch that read something else on a rank than program order puts there."""
+
+    rank: int
+    launch: Launch
+    mismatch: Mismatch
+
+
+class Access(NamedTuple):
+    """Units of one space that a launch touches."""
+
+    space: SpaceClock
+    units: Sequence[int]
+    wrote: bool
+
+
+class Rank:
+    """How far one rank has come, and what its memory holds."""
+
+    __slots__ = ("image", "position", "started")
+
+    def __init__(self, layout: StorageLayout, streams: int) -> None:
+        self.image = Image(layout)
+        self.position = [0] * streams
+        self.started = [False] * streams
+
+
+Item = Launch | tuple[int, int]
+"""An item of a stream's program: a launch, or a wait as (stream, index)."""
+
+
+class ModeledDevice:
+    """Streams, events, memory and clocks of all ranks.
+
+    Attributes:
+        program: the image after every launch so far, in program order.
+        ranks: one per rank.
+        races, bad_reads: what was found since they were last cleared.
+        operation: index of the operation that is being applied.
+        page_accesses: pages and table entries named by launches so far.
+    """
+
+    def __init__(self, layout: StorageLayout, rank_count: int) -> None:
+        self.layout = layout
+        self.page_bytes = [band.page_bytes for band in layout.bands]
+        self.granule = gcd(*self.page_bytes)
+        self.clocks = Clocks()
+        self.program = Image(layout)
+        self.ranks = [Rank(layout, len(Stream)) for _ in range(rank_count)]
+        self.arena = SpaceClock("arena", layout.total_bytes // self.granule)
+        self.maps = [
+            SpaceClock(f"map:{band.name}", band.id_count + 1) for band in layout.bands
+        ]
+        self.rows = SpaceClock("rows", layout.row_count)
+        self.races: list[Race] = []
+        self.bad_reads: list[BadRead] = []
+        self.operation = 0
+        self.page_accesses = 0
+        self._items: list[list[Item]] = [[] for _ in Stream]
+        self._launches: list[list[Launch]] = [[] for _ in Stream]
+        self._zeros = [bytes(size) for size in self.page_bytes]
+
+    def granules(self, band: int, pages: Sequence[int]) -> Sequence[int]:
+        """Arena units of whole pages of one band."""
+        each = self.page_bytes[band] // self.granule
+        if each == 1:
+            return pages
+        return [unit for page in pages for unit in range(page * each, page * each + each)]
+
+    def submit(self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]) -> None:
+        """Enqueue a launch: check its accesses, apply it in program order, start it if it can."""
+        launch = Launch(stream, kind, self.operation, step, effect)
+        epoch = self.clocks.tick(stream)
+        self._launches[stream].append(launch)
+        clock = self.clocks.clocks[stream]
+        for space, units, wrote in touched:
+            self.page_accesses += len(units)
+            check = space.write if wrote else space.read
+            conflict = check(stream, epoch, clock, units)
+            if conflict is not None:
+                self._report(launch, space, conflict, wrote=wrote)
+        effect.apply(self.program)
+        items = self._items[stream]
+        items.append(launch)
+        for index, rank in enumerate(self.ranks):
+            if rank.position[stream] == len(items) - 1:
+                self._start(index, stream, launch)
+
+    def record_event(self, stream: int) -> ModeledEvent:
+        """Mark the work enqueued on `stream` so far."""
+        clock = self.clocks.clocks[stream]
+        return ModeledEvent(stream, len(self._items[stream]), clock[stream], tuple(clock))
+
+    def wait_event(self, stream: int, event: ModeledEvent) -> None:
+        """Put later work of `stream` behind `event`."""
+        if event.stream == stream or self.clocks.covers(stream, event.clock):
+            return
+        self.clocks.join(stream, event.clock)
+        items = self._items[stream]
+        items.append((event.stream, event.index))
+        for index, rank in enumerate(self.ranks):
+            if rank.position[stream] == len(items) - 1:
+                self._advance(index, stream)
+
+    def passed(self, rank: int, event: ModeledEvent) -> bool:
+        """Whether everything before `event` has ended on `rank`."""
+        return self.ranks[rank].position[event.stream] >= event.index
+
+    def host_wait(self, event: ModeledEvent) -> None:
+        """Block the host until `event` has passed on every rank."""
+        self.clocks.join(HOST, event.clock)
+        for rank in range(len(self.ranks)):
+            self._force(rank, event.stream, event.index)
+
+    def complete(self, rank: int, stream: int, count: int) -> int:
+        """End up to `count` launches at the head of a stream of one rank; how many ended."""
+        ended = 0
+        while ended < count and self.ranks[rank].started[stream]:
+            self._end(rank, stream)
+            ended += 1
+        return ended
+
+    def drain(self) -> None:
+        """End everything on every rank; the host has seen it all."""
+        for stream in Stream:
+            self.host_wait(self.record_event(stream))
+
+    def order_after(self, launch_epoch: int, stream: int, lane: int) -> bool:
+        """Whether `lane` is behind launch `launch_epoch` of `stream`."""
+        return self.clocks.clocks[lane][stream] >= launch_epoch
+
+    def zero_pages(self, stream: int, band: int, pages: Sequence[int]) -> None:
+        """Write zeros over whole pages."""
+        size, zeros = self.page_bytes[band], self._zeros[band]
+        writes: list[PageBytes] = [(page * size, page * size + size, zeros) for page in pages]
+        touched = (Access(self.arena, self.granules(band, pages), True),)
+        self.submit(stream, "zero", 0, WritePages(writes), touched)
+
+    def move_pages(
+        self, stream: int, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        size, arena = self.page_bytes[band], self.program.arena
+        copies = [(a * size, b * size, size) for a, b in zip(sources, targets, strict=True)]
+        before = [bytes(arena[a * size : a * size + size]) for a in sources]
+        touched = (
+            Access(self.arena, self.granules(band, sources), False),
+            Access(self.arena, self.granules(band, targets), True),
+        )
+        self.submit(stream, "move", 0, MovePages(copies, before), touched)
+
+    def write_map(
+        self, stream: int, band: int, ids: Sequence[int], pages: Sequence[int]
+    ) -> None:
+        """Write page map entries."""
+        touched = (Access(self.maps[band], ids, True),)
+        self.submit(stream, "map", 0, WriteMap(band, ids, pages), touched)
+
+    def write_row(self, stream: int, row: int, first: int, ids: Sequence[int]) -> None:
+        """Write entries of a request row."""
+        touched = (Access(self.rows, (row,), True),)
+        self.submit(stream, "row", 0, WriteRow(row, first, ids), touched)
+
+    def _report(
+        self, later: Launch, space: SpaceClock, conflict: Conflict, *, wrote: bool
+    ) -> None:
+        earlier = self._launches[conflict.lane][conflict.epoch - 1]
+        self.races.append(
+            Race(space.name, conflict.unit, earlier, later, conflict.wrote, wrote)
+        )
+
+    def _start(self, rank: int, stream: int, launch: Launch) -> None:
+        self.ranks[rank].started[stream] = True
+        mismatch = launch.effect.start(self.ranks[rank].image)
+        if mismatch is not None:
+            self.bad_reads.append(BadRead(rank, launch, mismatch))
+
+    def _end(self, rank: int, stream: int) -> None:
+        state = self.ranks[rank]
+        launch = self._items[stream][state.position[stream]]
+        assert isinstance(launch, Launch)
+        mismatch = launch.effect.end(state.image)
+        if mismatch is not None:
+            self.bad_reads.append(BadRead(rank, launch, mismatch))
+        state.started[stream] = False
+        state.position[stream] += 1
+        self._advance(rank, stream)
+        for other in Stream:
+            if other != stream and not state.started[other]:
+                self._advance(rank, other)
+
+    def _advance(self, rank: int, stream: int) -> None:
+        """Pass satisfied waits at the head of a stream and start the launch behind them."""
+        state, items = self.ranks[rank], self._items[stream]
+        position = state.position
+        while position[stream] < len(items) and not state.started[stream]:
+            item = items[position[stream]]
+            if isinstance(item, Launch):
+                self._start(rank, stream, item)
+                return
+            if position[item[0]] < item[1]:
+                return
+            position[stream] += 1
+            # Passing a wait ends no launch, but another stream may wait for this very mark.
+            for other in Stream:
+                if other != stream and not state.started[other]:
+                    self._advance(rank, other)
+
+    def _force(self, rank: int, stream: int, index: int) -> None:
+        """End work of a stream, and whatever it waits for, until `index` items have passed."""
+        state, items = self.ranks[rank], self._items[stream]
+        while state.position[stream] < index:
+            if state.started[stream]:
+                self._end(rank, stream)
+                continue
+            item = items[state.position[stream]]
+            assert not isinstance(item, Launch), "a launch at the head of a stream has started"
+            self._force(rank, item[0], item[1])
+            self._advance(rank, stream)
+
+
+class RankPort:
+    """The device as one rank's allocator sees it.
+
+    The first rank's port drives the shared program.  The others only write down what they would
+    have submitted: the world compares these logs after every operation, and equal logs mean that
+    the shared program is theirs too.
+
+    Attributes:
+        log: submissions since it was last cleared.
+        host_reads: host reads behind a stream wait since it was last cleared.
+    """
+
+    def __init__(self, device: ModeledDevice, rank: int) -> None:
+        self._device = device
+        self._rank = rank
+        self._waited = False
+        self.log: list[tuple[object, ...]] = []
+        self.host_reads: list[str] = []
+
+    def begin_operation(self) -> None:
+        """Forget what the previous operation submitted."""
+        self._waited = False
+        if self.log:
+            self.log.clear()
+
+    def record_event(self, stream: Stream) -> Event:
+        """Mark the work enqueued so far."""
+        self.log.append(("record", stream))
+        return self._device.record_event(stream)
+
+    def wait_event(self, stream: Stream, event: Event) -> None:
+        """Put later work of `stream` behind `event`."""
+        assert isinstance(event, ModeledEvent)
+        self._waited = True
+        self.log.append(("wait", stream, event.stream, event.index))
+        if self._rank == 0:
+            self._device.wait_event(stream, event)
+
+    def query(self, event: Event) -> bool:
+        """Whether this rank has passed `event`."""
+        assert isinstance(event, ModeledEvent)
+        self._note_host_read("query")
+        return self._device.passed(self._rank, event)
+
+    def host_wait(self, event: Event) -> None:
+        """Block the host until `event` has passed."""
+        assert isinstance(event, ModeledEvent)
+        self._note_host_read("host_wait")
+        self.log.append(("host_wait", event.stream, event.index))
+        if self._rank == 0:
+            self._device.host_wait(event)
+
+    def zero_pages(self, stream: Stream, band: int, pages: Sequence[int]) -> None:
+        """Write zeros over whole pages."""
+        self.log.append(("zero", stream, band, pages))
+        if self._rank == 0:
+            self._device.zero_pages(stream, band, pages)
+
+    def move_pages(
+        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        self.log.append(("move", stream, band, sources, targets))
+        if self._rank == 0:
+            self._device.move_pages(stream, band, sources, targets)
+
+    def write_map(
+        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
+    ) -> None:
+        """Write page map entries."""
+        self.log.append(("map", stream, band, ids, pages))
+        if self._rank == 0:
+            self._device.write_map(stream, band, ids, pages)
+
+    def write_row(self, stream: Stream, row: int, first: int, ids: Sequence[int]) -> None:
+        """Write entries of a request row."""
+        self.log.append(("row", stream, row, first, ids))
+        if self._rank == 0:
+            self._device.write_row(stream, row, first, ids)
+
+    def _note_host_read(self, name: str) -> None:
+        if self._waited:
+            self.host_reads.append(name)

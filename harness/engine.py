@@ -1,0 +1,72 @@
+"""The rules that an engine's overlap loop must keep around an allocator.
+
+They are part of the world, so that leaving one out is a bug the checks must find.  Each rule asks
+the clearance table of the library what it has to wait for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.device.modeled import ModeledDevice, ModeledEvent
+from unikv.alloc.clearance import CLEARANCE, Clearance, ClearanceTable, InFlight, Toucher
+from unikv.device.port import Stream
+
+
+@dataclass(slots=True)
+class Step:
+    """One forward step.
+
+    Attributes:
+        number: position in launch order.
+        requests: names of its batch.
+        writes: per band, the ids whose pages it writes.
+        written_pages: per band, those pages.
+        read_end: after its metadata phase.
+        declares_read_end: whether the backend said so yet.
+        event: after its last kernel; None until recorded.
+    """
+
+    number: int
+    requests: tuple[str, ...]
+    writes: tuple[list[int], ...]
+    written_pages: tuple[list[int], ...]
+    read_end: ModeledEvent
+    declares_read_end: bool = False
+    event: ModeledEvent | None = None
+
+
+class Engine:
+    """Orders the three parties: schedule stream, forward stream, host."""
+
+    def __init__(self, device: ModeledDevice, clearance: ClearanceTable = CLEARANCE) -> None:
+        self.device = device
+        self.clearance = clearance
+
+    def order_launch(self) -> None:
+        """The forward stream waits the schedule stream before a step's metadata phase."""
+        rule = self.clearance[Toucher.FORWARD, InFlight.SCHEDULE]
+        if rule is Clearance.WAIT_SCHEDULE:
+            event = self.device.record_event(Stream.SCHEDULE)
+            self.device.wait_event(Stream.FORWARD, event)
+
+    def order_tables(self, step: Step) -> None:
+        """The write-after-read barrier: the schedule stream waits for the step's table reads.
+
+        Where the backend declared no end of shared reads, it waits the whole forward stream.
+        """
+        rule = self.clearance[Toucher.TABLE_WRITE, InFlight.FORWARD]
+        if rule is Clearance.WAIT_READ_END:
+            event = step.read_end
+            if not step.declares_read_end:
+                event = self.device.record_event(Stream.FORWARD)
+            self.device.wait_event(Stream.SCHEDULE, event)
+
+    def end_of(self, step: Step) -> ModeledEvent:
+        """The event after the last kernel of `step`."""
+        return self.device.record_event(Stream.FORWARD)
+
+    def synchronize(self, step: Step) -> None:
+        """The host waits until `step` has ended on every rank."""
+        assert step.event is not None
+        self.device.host_wait(step.event)

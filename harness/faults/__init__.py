@@ -1,0 +1,1 @@
+"""Planted faults: one bug each, and the check that must catch it."""

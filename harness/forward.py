@@ -1,0 +1,197 @@
+"""Building one forward step: which tables it looks up, which pages it reads and what it writes.
+
+The metadata phase reads rows and maps, the body reads every page its tokens attend and writes the
+new slots.  Both are submitted at launch; reads are checked against truth in program order here, and
+against the bytes of each rank when the work runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.check import content as content_check
+from harness.check import translation
+from harness.device.memory import PageBytes, ReadTables, RunBody
+from harness.device.modeled import Access
+from harness.engine import Step
+from harness.requests import Request
+from harness.scenario import CELL_BYTES
+from harness.world import World
+from unikv.advance import first_needed_page
+from unikv.device.port import Stream
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What the body of one step touches, gathered band by band."""
+
+    kept: list[PageBytes] = field(default_factory=list)
+    before: list[PageBytes] = field(default_factory=list)
+    writes: list[PageBytes] = field(default_factory=list)
+    after: list[PageBytes] = field(default_factory=list)
+    read_granules: list[int] = field(default_factory=list)
+    written_granules: list[int] = field(default_factory=list)
+    maps: list[tuple[int, list[int], list[int]]] = field(default_factory=list)
+    written_ids: list[list[int]] = field(default_factory=list)
+    written_pages: list[list[int]] = field(default_factory=list)
+
+
+def launch_step(world: World, requests: Sequence[Request]) -> Step:
+    """Launch one step for requests with prepared tokens.
+
+    Order: the forward stream waits the schedule stream, then runs metadata and body.
+    """
+    world.step_count += 1
+    number = world.step_count
+    batch = _Batch()
+    for band in range(len(world.setup.bands)):
+        batch.written_ids.append([])
+        batch.written_pages.append([])
+    for band in world.token_bands:
+        _gather_tokens(world, batch, band, requests)
+    if world.state_band >= 0:
+        _gather_states(world, batch, requests)
+    device = world.device
+    world.engine.order_launch()
+    rows = [(request.row, list(request.pages)) for request in requests]
+    for request in requests:
+        _check_row(world, request)
+    touched = [Access(device.rows, [row for row, _ in rows], False)]
+    touched += [Access(device.maps[band], ids, False) for band, ids, _ in batch.maps]
+    device.submit(Stream.FORWARD, "metadata", number, ReadTables(rows, batch.maps), touched)
+    read_end = device.record_event(Stream.FORWARD)
+    body = RunBody(batch.before, batch.kept, batch.writes, batch.after)
+    accesses = (
+        Access(device.arena, batch.read_granules, False),
+        Access(device.arena, batch.written_granules, True),
+    )
+    device.submit(Stream.FORWARD, "body", number, body, accesses)
+    for request in requests:
+        request.length += request.prepared
+        request.prepared = 0
+    step = Step(
+        number,
+        tuple(request.name for request in requests),
+        tuple(batch.written_ids),
+        tuple(batch.written_pages),
+        read_end,
+    )
+    world.ask("launch_step", number)
+    return step
+
+
+def _translate(world: World, band: int, ids: list[int]) -> list[int]:
+    """Physical pages as the allocator gives them for this step."""
+    pages: list[int] = world.ask("translate", band, ids)
+    translation.compare(world, band, ids, pages)
+    return pages
+
+
+def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Request]) -> None:
+    setup = world.setup.bands[band]
+    slots, size = world.setup.page_slots, setup.page_bytes
+    ids: list[int] = []
+    spans: list[tuple[Request, int, int, int]] = []
+    for request in requests:
+        first = 0
+        if setup.window:
+            first = first_needed_page(request.length, setup.window, slots)
+        needed = request.pages[first:]
+        spans.append((request, first, len(ids), len(needed)))
+        ids += needed
+    pages = _translate(world, band, ids)
+    batch.maps.append((band, ids, pages))
+    batch.read_granules += world.device.granules(band, pages)
+    arena = world.device.program.arena
+    content = world.truth.content[band]
+    world.check_runs["content"] += 1
+    views: list[PageBytes] = []
+    for unit, page in zip(ids, pages, strict=True):
+        low = page * size
+        data = arena[low : low + size]
+        views.append((low, low + size, data))
+        if data != content[unit]:
+            content_check.compare_page(world, band, unit, page, data)
+    entry = setup.entry_cells * CELL_BYTES
+    written: list[int] = []
+    for request, first, start, count in spans:
+        position, end = request.length, request.length + request.prepared
+        index = position // slots
+        batch.kept += views[start : start + index - first]
+        for at in range(start + index - first, start + count):
+            unit, (low, high, _) = ids[at], views[at]
+            batch.before.append(views[at])
+            low_slot = max(position - index * slots, 0)
+            high_slot = min(end - index * slots, slots)
+            index += 1
+            data = world.stamps((high_slot - low_slot) * setup.entry_cells)
+            page_content = content[unit]
+            assert page_content is not None
+            page_content[low_slot * entry : high_slot * entry] = data
+            batch.writes.append((low + low_slot * entry, low + high_slot * entry, data))
+            batch.after.append((low, high, bytes(page_content)))
+            batch.written_ids[band].append(unit)
+            written.append(low // size)
+    batch.written_pages[band] = written
+    batch.written_granules += world.device.granules(band, written)
+
+
+def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> None:
+    band = world.state_band
+    setup = world.setup.bands[band]
+    size, cells = setup.page_bytes, setup.entry_cells
+    content = world.truth.content[band]
+    reads: list[int] = []
+    writes: list[int] = []
+    for request in requests:
+        if request.source:
+            reads.append(request.source)
+        elif request.stateful:
+            reads.append(request.slot)
+        writes.append(request.slot)
+        if request.checkpoint_due:
+            writes.append(request.checkpoint)
+    ids = list(dict.fromkeys(reads + writes))
+    page_of = dict(zip(ids, _translate(world, band, ids), strict=True))
+    batch.maps.append((band, ids, [page_of[unit] for unit in ids]))
+    arena = world.device.program.arena
+    for unit in reads:
+        low = page_of[unit] * size
+        data = arena[low : low + size]
+        target = batch.before if unit in writes else batch.kept
+        target.append((low, low + size, data))
+        if data != content[unit]:
+            content_check.compare_page(world, band, unit, page_of[unit], data)
+    for request in requests:
+        stamp = world.stamps(cells)
+        outputs = [request.slot]
+        if request.checkpoint_due:
+            outputs.append(request.checkpoint)
+            request.checkpoint_length = request.length + request.prepared
+        for unit in outputs:
+            content[unit] = bytearray(stamp)
+            low = page_of[unit] * size
+            batch.writes.append((low, low + size, stamp))
+            batch.after.append((low, low + size, stamp))
+        request.stateful = True
+        request.checkpoint_due = False
+        if request.source_key:
+            world.prefixes[request.source_key].locks -= 1
+        request.source, request.source_key = 0, ()
+    batch.read_granules += world.device.granules(band, [page_of[unit] for unit in reads])
+    written = [page_of[unit] for unit in writes]
+    batch.written_ids[band] = writes
+    batch.written_pages[band] = written
+    batch.written_granules += world.device.granules(band, written)
+
+
+def _check_row(world: World, request: Request) -> None:
+    entries = world.device.program.rows[request.row]
+    if entries[: len(request.pages)] != request.pages:
+        world.truth.note(
+            "mapping",
+            "request row differs",
+            f"row {request.row} of {request.name} names {entries[: len(request.pages)]}, the"
+            f" request holds {request.pages}",
+        )

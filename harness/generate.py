@@ -1,0 +1,305 @@
+"""The next operation, from choices and what a scheduler can see.
+
+It looks at requests, steps and prefixes, never at the allocator.  A seed's swarm switches some
+operations off and skews the weights of others, because bugs like unusual mixes.
+
+Source: swarm testing (Groce et al., 2012).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+
+from harness.choices import Choices, between, percent
+from harness.ops import (
+    Abort,
+    Admit,
+    Advance,
+    Arrive,
+    Barrier,
+    CachePrefix,
+    Checkpoint,
+    Chunk,
+    Complete,
+    Decode,
+    EvictPrefix,
+    Finish,
+    Flush,
+    HostSync,
+    IdleCheck,
+    Launch,
+    Operation,
+    Outcome,
+    Process,
+    Record,
+    Relieve,
+    Retract,
+    SharedReadEnd,
+)
+from harness.requests import Phase, Request
+from harness.scenario import Scenario
+from harness.traffic import BLOCK_TOKENS, Traffic
+from harness.world import World
+from unikv.advance import first_needed_page
+from unikv.device.port import Stream
+
+OPERATION_WEIGHTS: Mapping[str, int] = {
+    "arrive": 10,
+    "admit": 12,
+    "chunk": 10,
+    "decode": 22,
+    "launch": 30,
+    "process": 22,
+    "finish": 6,
+    "abort": 2,
+    "retract": 2,
+    "advance": 8,
+    "checkpoint": 6,
+    "cache_prefix": 4,
+    "evict_prefix": 3,
+    "flush": 5,
+    "relieve": 2,
+    "complete": 14,
+    "host_sync": 1,
+    "idle_check": 1,
+}
+"""How often each operation is tried, relative to the others; a scenario overrides by name."""
+
+_ALWAYS = frozenset({"arrive", "admit", "chunk", "decode", "launch", "process"})
+"""Operations that no swarm switches off: without them nothing happens."""
+
+_TRIES = 10
+"""Draws of an operation that turns out impossible before time passes instead."""
+
+
+class Generator:
+    """Draws operations for one world.
+
+    Args:
+        scenario: weights and lengths.
+        choices: the only source of chance.
+        strategy: `random` keeps the scenario's weights, `swarm` skews them for this seed.
+        traffic: requests to arrive in order, scaled; without it lengths are drawn.
+    """
+
+    def __init__(
+        self, scenario: Scenario, choices: Choices, strategy: str, traffic: Traffic | None
+    ) -> None:
+        self._choices = choices
+        self._requests = scenario.requests
+        self._traffic = traffic
+        self._arrivals = choices.below(len(traffic.requests)) if traffic else 0
+        self._names = 0
+        self._blocks = 0
+        self._past_blocks: list[tuple[int, ...]] = []
+        self._refused = False
+        weights = {**OPERATION_WEIGHTS, **scenario.weights}
+        if strategy == "swarm":
+            weights = {name: self._swarmed(name, weight) for name, weight in weights.items()}
+        self._read_end_late = percent(choices, 25)
+        self._barrier_percent = (100, 90, 50)[choices.below(3)]
+        makers = [(self._makers()[name], weight) for name, weight in weights.items() if weight]
+        self._bounds = list(accumulate(weight for _, weight in makers))
+        self._choose = [maker for maker, _ in makers]
+
+    def next(self, world: World) -> Operation:
+        """An operation that is likely to make sense now."""
+        if world.open_step is not None:
+            return self._between_launch_and_record(world)
+        if world.unordered_step is not None and percent(self._choices, self._barrier_percent):
+            return Barrier()
+        for _ in range(_TRIES):
+            at = self._choices.below(self._bounds[-1])
+            operation = self._choose[bisect_right(self._bounds, at)](world)
+            if operation is not None:
+                return operation
+        return self._complete(world)
+
+    def heard(self, outcome: Outcome) -> None:
+        """The engine's reaction to the last answer: a refusal makes it give something back."""
+        self._refused = outcome is Outcome.REFUSED
+
+    def _swarmed(self, name: str, weight: int) -> int:
+        if name not in _ALWAYS and self._choices.below(4) == 0:
+            return 0
+        return weight * (1, 2, 2, 4)[self._choices.below(4)]
+
+    def _makers(self) -> Mapping[str, Callable[[World], Operation | None]]:
+        return {
+            "arrive": self._arrive,
+            "admit": self._admit,
+            "chunk": self._chunk,
+            "decode": self._decode,
+            "launch": self._launch,
+            "process": lambda world: Process() if world.steps else None,
+            "finish": self._finish,
+            "abort": self._abort,
+            "retract": self._retract,
+            "advance": self._advance,
+            "checkpoint": self._checkpoint,
+            "cache_prefix": self._cache_prefix,
+            "evict_prefix": lambda world: EvictPrefix() if world.prefixes else None,
+            "flush": self._flush,
+            "relieve": self._relieve,
+            "complete": self._complete,
+            "host_sync": lambda world: HostSync(self._choices.below(2)),
+            "idle_check": lambda world: IdleCheck(),
+        }
+
+    def _between_launch_and_record(self, world: World) -> Operation:
+        step = world.open_step
+        assert step is not None
+        if world.setup.read_end and not step.declares_read_end and not self._read_end_late:
+            return SharedReadEnd()
+        draw = self._choices.below(8)
+        if draw == 0 and world.unordered_step is not None:
+            return Barrier()
+        if draw <= 2:
+            return self._complete(world)
+        if world.setup.read_end and not step.declares_read_end:
+            return SharedReadEnd()
+        return Record()
+
+    def _pick(self, requests: list[Request]) -> Request | None:
+        return requests[self._choices.below(len(requests))] if requests else None
+
+    def _arrive(self, world: World) -> Operation | None:
+        if len(world.requests) >= 2 * world.setup.rows:
+            return None
+        name = f"r{self._names}"
+        self._names += 1
+        if self._traffic is not None:
+            return self._from_traffic(world, name, self._traffic)
+        prompt = between(self._choices, *self._requests.prompt_tokens)
+        output = between(self._choices, *self._requests.output_tokens)
+        return Arrive(name, prompt, output, self._blocks_of(world, prompt))
+
+    def _from_traffic(self, world: World, name: str, traffic: Traffic) -> Operation:
+        """One request of real traffic: a block of it becomes a block of ours, token by token."""
+        real = traffic.requests[self._arrivals % len(traffic.requests)]
+        self._arrivals += 1
+        block_tokens = world.setup.block_pages * world.setup.page_slots
+        longest = world.setup.row_pages * world.setup.page_slots // 2
+        prompt = max(1, min(real.input_length * block_tokens // BLOCK_TOKENS, longest))
+        output = max(1, min(real.output_length * block_tokens // BLOCK_TOKENS, longest))
+        return Arrive(name, prompt, output, tuple(real.hash_ids[: prompt // block_tokens]))
+
+    def _blocks_of(self, world: World, prompt: int) -> tuple[int, ...]:
+        count = prompt // (world.setup.block_pages * world.setup.page_slots)
+        shared: tuple[int, ...] = ()
+        if self._past_blocks and percent(self._choices, self._requests.shared_percent):
+            past = self._past_blocks[self._choices.below(len(self._past_blocks))]
+            shared = past[: 1 + self._choices.below(len(past))][:count]
+        fresh = range(self._blocks, self._blocks + count - len(shared))
+        self._blocks += len(fresh)
+        blocks = (*shared, *fresh)
+        if blocks and len(self._past_blocks) < 32:
+            self._past_blocks.append(blocks)
+        return blocks
+
+    def _tokens(self) -> int:
+        return between(self._choices, *self._requests.chunk_tokens)
+
+    def _admit(self, world: World) -> Operation | None:
+        queued = [r for r in world.requests.values() if r.phase is Phase.QUEUED]
+        if not queued or len(world.requests) - len(queued) >= world.setup.rows:
+            return None
+        request = queued[self._choices.below(min(2, len(queued)))]
+        return Admit(request.name, self._tokens())
+
+    def _chunk(self, world: World) -> Operation | None:
+        request = self._pick(
+            [r for r in _running(world) if not r.prepared and r.length < r.prompt]
+        )
+        return Chunk(request.name, self._tokens()) if request else None
+
+    def _decode(self, world: World) -> Operation | None:
+        if self._refused and self._choices.below(2):
+            return self._give_back(world)
+        ready = [
+            r.name for r in _running(world) if not r.prepared and r.prompt <= r.length < r.total
+        ]
+        if len(ready) > 1 and self._choices.below(4) == 0:
+            ready = ready[: 1 + self._choices.below(len(ready))]
+        return Decode(tuple(ready)) if ready else None
+
+    def _give_back(self, world: World) -> Operation | None:
+        """What a scheduler does when memory is short."""
+        if world.prefixes and self._choices.below(2):
+            return EvictPrefix()
+        return self._retract(world)
+
+    def _launch(self, world: World) -> Operation | None:
+        prepared = [r.name for r in _running(world) if r.prepared]
+        if not prepared:
+            return None
+        if len(world.steps) >= world.setup.steps_in_flight:
+            return Process()
+        return Launch(tuple(prepared))
+
+    def _finish(self, world: World) -> Operation | None:
+        done = [r for r in _running(world) if r.length >= r.total]
+        if not done:
+            # The client's stop token may come at any length.
+            done = [r for r in _running(world) if r.length > r.prompt and not r.prepared]
+            if self._choices.below(2):
+                return None
+        request = self._pick(done)
+        return Finish(request.name) if request else None
+
+    def _abort(self, world: World) -> Operation | None:
+        request = self._pick(list(world.requests.values()))
+        return Abort(request.name) if request else None
+
+    def _retract(self, world: World) -> Operation | None:
+        request = self._pick(_running(world))
+        return Retract(request.name) if request else None
+
+    def _advance(self, world: World) -> Operation | None:
+        slots = world.setup.page_slots
+        windows = [(band, world.setup.bands[band].window) for band in world.window_bands]
+        ready = [
+            r
+            for r in _running(world)
+            if any(
+                r.window_first[band] < first_needed_page(r.length, window, slots)
+                for band, window in windows
+            )
+        ]
+        request = self._pick(ready)
+        return Advance(request.name) if request else None
+
+    def _checkpoint(self, world: World) -> Operation | None:
+        if world.state_band < 0:
+            return None
+        request = self._pick([r for r in _running(world) if r.prepared and not r.checkpoint_due])
+        return Checkpoint(request.name) if request else None
+
+    def _cache_prefix(self, world: World) -> Operation | None:
+        block_tokens = world.setup.block_pages * world.setup.page_slots
+        ready = [r for r in _running(world) if r.blocks and r.length >= block_tokens]
+        if world.state_band >= 0:
+            ready = [
+                r
+                for r in ready
+                if r.checkpoint_length and r.checkpoint_length % block_tokens == 0
+            ]
+        request = self._pick(ready)
+        return CachePrefix(request.name) if request else None
+
+    def _flush(self, world: World) -> Operation | None:
+        return Flush(1 + self._choices.below(8)) if _running(world) else None
+
+    def _relieve(self, world: World) -> Operation | None:
+        return Relieve(1 + self._choices.below(8), self._choices.below(2))
+
+    def _complete(self, world: World) -> Operation:
+        rank = self._choices.below(world.setup.ranks)
+        stream = Stream.SCHEDULE if self._choices.below(3) == 0 else Stream.FORWARD
+        return Complete(rank, int(stream), 1 + self._choices.below(3))
+
+
+def _running(world: World) -> list[Request]:
+    return [r for r in world.requests.values() if r.phase is Phase.RUNNING]

@@ -1,0 +1,43 @@
+"""Layout: closing holes and making room without taking."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from harness.ops.base import Op, Outcome
+from harness.world import World
+
+Pages = Annotated[int, Meta(ge=0, le=100_000)]
+
+
+class Flush(Op, frozen=True, tag="flush"):
+    """Opportunistic compaction of both ends, bounded in moves."""
+
+    limit: Pages
+
+    def apply(self, world: World) -> Outcome:
+        """Move pages into holes."""
+        if "layout" not in world.subjects[0].families:
+            return Outcome.SKIPPED
+        world.order_tables()
+        moved = world.ask("flush", self.limit)
+        if moved and world.steps:
+            world.probes["moved_under_a_running_step"] += 1
+        return Outcome.DONE if moved else Outcome.SKIPPED
+
+
+class Relieve(Op, frozen=True, tag="relieve"):
+    """Room for a later take: settle, compact and relocate, but hand nothing out."""
+
+    pages: Pages
+    slots: Pages
+
+    def apply(self, world: World) -> Outcome:
+        """Lay the chain out for the demand."""
+        if "layout" not in world.subjects[0].families:
+            return Outcome.SKIPPED
+        world.order_tables()
+        slots = self.slots if world.state_band >= 0 else 0
+        return Outcome.DONE if world.ask("relieve", self.pages, slots) else Outcome.REFUSED

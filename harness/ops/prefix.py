@@ -1,0 +1,78 @@
+"""Cached prefixes: a stand-in for the prefix tree, with the same holds on pages, rows and slots.
+
+A cached prefix can be resumed only where every band can: its full pages, the window rows that the
+next token attends, and the state after exactly its last token.
+"""
+
+from __future__ import annotations
+
+from harness.ops.base import Name, Op, Outcome
+from harness.requests import Phase, Prefix, Request
+from harness.world import World
+from unikv.advance import first_needed_page
+
+PREFIXES_MAX = 64
+
+
+def longest_prefix(world: World, request: Request) -> Prefix | None:
+    """The longest cached prefix of a prompt that leaves at least one token to compute."""
+    block_tokens = world.setup.block_pages * world.setup.page_slots
+    most = min(len(request.blocks), (request.prompt - 1) // block_tokens)
+    for count in range(most, 0, -1):
+        prefix = world.prefixes.get(request.blocks[:count])
+        if prefix is not None:
+            return prefix
+    return None
+
+
+class CachePrefix(Op, frozen=True, tag="cache_prefix"):
+    """The computed blocks of a prompt join the cache, as far as every band can resume them."""
+
+    request: Name
+
+    def apply(self, world: World) -> Outcome:
+        """Hold the pages, the window rows behind their end, and the checkpoint if it fits."""
+        request = world.requests.get(self.request)
+        if request is None or request.phase is not Phase.RUNNING:
+            return Outcome.SKIPPED
+        setup = world.setup
+        block_tokens = setup.block_pages * setup.page_slots
+        tokens = min(request.length, len(request.blocks) * block_tokens)
+        if world.state_band >= 0:
+            tokens = request.checkpoint_length if request.checkpoint else 0
+        count = tokens // block_tokens
+        blocks = request.blocks[:count]
+        whole = count * block_tokens
+        if not count or (world.state_band >= 0 and whole != tokens):
+            return Outcome.SKIPPED
+        if blocks in world.prefixes or len(world.prefixes) >= PREFIXES_MAX:
+            return Outcome.SKIPPED
+        pages = request.pages[: count * setup.block_pages]
+        tails = []
+        for band in world.window_bands:
+            first = first_needed_page(whole, setup.bands[band].window, setup.page_slots)
+            if request.window_first[band] > first:
+                return Outcome.SKIPPED
+            tails.append(pages[first:])
+        slot = request.checkpoint if world.state_band >= 0 else 0
+        if slot:
+            # The tree takes the checkpoint; the request must be given another before its next one.
+            request.checkpoint = request.checkpoint_length = 0
+        world.hold(pages, tails)
+        world.prefixes[blocks] = Prefix(blocks, pages, tails, slot)
+        world.probes["prefix_cached"] += 1
+        return Outcome.DONE
+
+
+class EvictPrefix(Op, frozen=True, tag="evict_prefix"):
+    """The least recently used unlocked prefix leaves the cache, also under a running step."""
+
+    def apply(self, world: World) -> Outcome:
+        """Give up its holds: a logical free."""
+        for key, prefix in world.prefixes.items():
+            if not prefix.locks:
+                del world.prefixes[key]
+                world.let_go(prefix.pages, prefix.tails)
+                world.free_slots([prefix.slot] if prefix.slot else [])
+                return Outcome.DONE
+        return Outcome.SKIPPED

@@ -1,0 +1,104 @@
+"""Forward steps in the parts where the bugs live: launch, read end, record, barrier, process."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from harness.forward import launch_step
+from harness.ops.base import Name, Op, Outcome
+from harness.ops.requests import REQUESTS_MAX
+from harness.requests import Phase
+from harness.world import World
+
+
+class Launch(Op, frozen=True, tag="launch"):
+    """One forward over the requests that have prepared tokens: prefill, decode or both."""
+
+    requests: Annotated[tuple[Name, ...], Meta(max_length=REQUESTS_MAX)]
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Enqueue metadata and body; a lost record of the step before is made up first."""
+        if world.open_step is not None:
+            world.record_open_step()
+            world.probes["recorded_implicitly"] += 1
+        if len(world.steps) >= world.setup.steps_in_flight:
+            return Outcome.SKIPPED
+        batch = []
+        for name in dict.fromkeys(self.requests):
+            request = world.requests.get(name)
+            if request is not None and request.phase is Phase.RUNNING and request.prepared:
+                batch.append(request)
+        if not batch:
+            return Outcome.SKIPPED
+        if world.steps:
+            world.probes["launched_over_a_running_step"] += 1
+        step = launch_step(world, batch)
+        world.open_step = step
+        world.unordered_step = step
+        return Outcome.DONE
+
+
+class SharedReadEnd(Op, frozen=True, tag="shared_read_end"):
+    """The backend declares that the newest step's table reads end with its metadata phase."""
+
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Make the read end known to the barrier."""
+        step = world.unordered_step
+        if step is None or step.declares_read_end:
+            return Outcome.SKIPPED
+        step.declares_read_end = True
+        return Outcome.DONE
+
+
+class Record(Op, frozen=True, tag="record"):
+    """The open step gets its event, after its last kernel."""
+
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Record it."""
+        if world.open_step is None:
+            return Outcome.SKIPPED
+        world.record_open_step()
+        return Outcome.DONE
+
+
+class Barrier(Op, frozen=True, tag="barrier"):
+    """The schedule stream waits for the newest step's table reads.
+
+    A trace that lost it is still a correct engine: the next table write applies it first.
+    """
+
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Apply the write-after-read barrier."""
+        if world.unordered_step is None:
+            return Outcome.SKIPPED
+        if world.unordered_step.declares_read_end:
+            world.probes["barrier_on_a_declared_read_end"] += 1
+        else:
+            world.probes["barrier_on_the_whole_forward"] += 1
+        world.order_tables()
+        return Outcome.DONE
+
+
+class Process(Op, frozen=True, tag="process"):
+    """The host waits for the oldest recorded step and hands its result to the scheduler."""
+
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Synchronize and process it; pages that waited for it return."""
+        if world.open_step is not None:
+            world.record_open_step()
+            world.probes["recorded_implicitly"] += 1
+        if not world.steps:
+            return Outcome.SKIPPED
+        world.process_oldest_step()
+        return Outcome.DONE

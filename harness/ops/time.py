@@ -1,0 +1,55 @@
+"""Time: device work ends, the host waits, the system comes to rest."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from harness.ops.base import Op, Outcome
+from harness.world import World
+from unikv.device.port import Stream
+
+StreamNumber = Annotated[int, Meta(ge=0, lt=len(Stream))]
+
+
+class Complete(Op, frozen=True, tag="complete"):
+    """Up to `count` launches at the head of a stream end on one rank."""
+
+    rank: Annotated[int, Meta(ge=0, le=7)]
+    stream: StreamNumber
+    count: Annotated[int, Meta(ge=1, le=64)]
+    counted: ClassVar[bool] = False
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """End them."""
+        if self.rank >= world.setup.ranks:
+            return Outcome.SKIPPED
+        ended = world.device.complete(self.rank, self.stream, self.count)
+        return Outcome.DONE if ended else Outcome.SKIPPED
+
+
+class HostSync(Op, frozen=True, tag="host_sync"):
+    """The host waits for a whole stream on every rank."""
+
+    stream: StreamNumber
+    counted: ClassVar[bool] = False
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Wait for it."""
+        world.device.host_wait(world.device.record_event(self.stream))
+        return Outcome.DONE
+
+
+class IdleCheck(Op, frozen=True, tag="idle_check"):
+    """Every step is recorded and processed and the device drained; then nothing may be left over."""
+
+    counted: ClassVar[bool] = False
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Come to rest; the idle check looks afterwards."""
+        world.come_to_rest()
+        return Outcome.DONE

@@ -1,0 +1,55 @@
+"""Windows and recurrent state: retiring rows, taking checkpoints."""
+
+from __future__ import annotations
+
+from harness.ops.base import Name, Op, Outcome
+from harness.requests import Phase
+from harness.world import World
+from unikv.advance import first_needed_page
+
+
+class Advance(Op, frozen=True, tag="advance"):
+    """Window rows that no later token of a request attends are freed, also under a running step."""
+
+    request: Name
+
+    def apply(self, world: World) -> Outcome:
+        """Free the rows in every window band."""
+        request = world.requests.get(self.request)
+        if request is None or request.phase is not Phase.RUNNING:
+            return Outcome.SKIPPED
+        retired = False
+        for band in world.window_bands:
+            window = world.setup.bands[band].window
+            first = first_needed_page(request.length, window, world.setup.page_slots)
+            rows = request.pages[request.window_first[band] : first]
+            if rows:
+                retired = True
+                request.window_first[band] = first
+                world.retire_rows(band, world.row_holds[band].drop(rows))
+        if retired:
+            world.probes["window_retired"] += 1
+        return Outcome.DONE if retired else Outcome.SKIPPED
+
+
+class Checkpoint(Op, frozen=True, tag="checkpoint"):
+    """A request gets a slot into which its next step copies the state it ends with."""
+
+    request: Name
+
+    def apply(self, world: World) -> Outcome:
+        """Take the slot, or reuse the one it has."""
+        request = world.requests.get(self.request)
+        if request is None or request.phase is not Phase.RUNNING or request.checkpoint_due:
+            return Outcome.SKIPPED
+        if world.state_band < 0 or not request.prepared:
+            return Outcome.SKIPPED
+        if not request.checkpoint:
+            answer = world.take(0, 1)
+            if answer is None:
+                return Outcome.REFUSED
+            request.checkpoint = answer.slots[0]
+        request.checkpoint_due = True
+        request.checkpoint_length = 0
+        world.probes["checkpoint_taken"] += 1
+        return Outcome.DONE

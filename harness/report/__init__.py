@@ -1,0 +1,1 @@
+"""What a finding says, in words."""

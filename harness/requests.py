@@ -1,0 +1,126 @@
+"""The engine's requests and who holds which page.
+
+This is the scheduler's own bookkeeping: names, lengths and references.  It knows no physical page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Phase(Enum):
+    """Where a request is in its life."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+
+
+@dataclass(slots=True)
+class Request:
+    """One sequence being served.
+
+    Law: while running, `pages` covers positions `[0, length + prepared)`, and every window row from
+    `window_first` on is bound.
+
+    Attributes:
+        name: stable name in the trace.
+        prompt, output: tokens to prefill and to decode.
+        blocks: names of the prompt's shareable blocks, outermost first.
+        row: its row of the request table, -1 while queued.
+        pages: virtual pages, in order of position.
+        length: tokens whose forward was launched.
+        prepared: tokens with slots that the next launch will write.
+        window_first: per band, index of the first page whose window row it still holds.
+        slot: its state slot, 0 for none.
+        checkpoint: a second slot that holds the state at `checkpoint_length`, 0 for none.
+        checkpoint_due: whether the next launch copies the state into `checkpoint`.
+        source: slot of a cached prefix that its first launch resumes from, 0 for a fresh state.
+        source_key: the cached prefix that `source` belongs to, locked until that launch.
+    """
+
+    name: str
+    prompt: int
+    output: int
+    blocks: tuple[int, ...] = ()
+    phase: Phase = Phase.QUEUED
+    row: int = -1
+    pages: list[int] = field(default_factory=list)
+    length: int = 0
+    prepared: int = 0
+    window_first: list[int] = field(default_factory=list)
+    slot: int = 0
+    stateful: bool = False
+    checkpoint: int = 0
+    checkpoint_length: int = 0
+    checkpoint_due: bool = False
+    source: int = 0
+    source_key: tuple[int, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Tokens at which it is done."""
+        return self.prompt + self.output
+
+    @property
+    def prefilled(self) -> bool:
+        """Whether every prompt token is launched or prepared."""
+        return self.length + self.prepared >= self.prompt
+
+    def reset(self) -> None:
+        """Forget everything but what was asked for: back to the queue."""
+        self.phase = Phase.QUEUED
+        self.row = -1
+        self.pages = []
+        self.length = self.prepared = 0
+        self.slot = self.checkpoint = self.checkpoint_length = 0
+        self.stateful = self.checkpoint_due = False
+        self.source, self.source_key = 0, ()
+
+
+class Holds:
+    """References to ids of one band: requests and cached prefixes that still want them.
+
+    Law: an id is allocated exactly while its count is above 0.
+    """
+
+    __slots__ = ("counts",)
+
+    def __init__(self, id_count: int) -> None:
+        self.counts = [0] * (id_count + 1)
+
+    def add(self, ids: Sequence[int]) -> None:
+        """One more reference to each."""
+        counts = self.counts
+        for unit in ids:
+            counts[unit] += 1
+
+    def drop(self, ids: Sequence[int]) -> list[int]:
+        """One reference less to each; those that nobody holds any more, in order."""
+        counts = self.counts
+        released = []
+        for unit in ids:
+            counts[unit] -= 1
+            if not counts[unit]:
+                released.append(unit)
+        return released
+
+
+@dataclass(slots=True)
+class Prefix:
+    """A cached beginning of prompts: a plain stand-in for a node of a prefix tree.
+
+    Attributes:
+        blocks: the blocks it holds, outermost first.
+        pages: their virtual pages.
+        tails: per band, the pages whose window rows it holds.
+        slot: state after its last token, 0 in models without state.
+        locks: admitted requests that have not yet read its state.
+    """
+
+    blocks: tuple[int, ...]
+    pages: list[int]
+    tails: list[list[int]]
+    slot: int
+    locks: int = 0

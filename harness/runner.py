@@ -1,0 +1,241 @@
+"""Running: apply, let time pass, check.  It knows no operation by name and no check by content.
+
+A run is a function of its setup and trace, and the trace is a function of scenario and seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from harness.check import (
+    Examiner,
+    capacity,
+    conservation,
+    content,
+    divergence,
+    host_reads,
+    idle,
+    ledger,
+    mapping,
+    noted,
+    ordering,
+    ownership,
+)
+from harness.choices import SeedChoices
+from harness.faults.catalog import FAULTS
+from harness.generate import Generator
+from harness.ops import Abort, EvictPrefix, IdleCheck, Operation, Outcome
+from harness.scenario import Scenario, Setup, draw_setup
+from harness.static_subject import StaticSubject
+from harness.traffic import Traffic
+from harness.unikv_subject import UnikvSubject
+from harness.violation import Violation
+from harness.world import BrokenSubject, SubjectFactory, World
+
+SUBJECTS: dict[str, SubjectFactory] = {"unikv": UnikvSubject, "static": StaticSubject}
+
+_ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
+    ("ordering", ordering.examine),
+    ("content", content.examine),
+)
+_AFTER_ANSWERS: tuple[tuple[str, Examiner], ...] = (
+    ("ownership", ownership.examine),
+    ("mapping", mapping.examine),
+    ("conservation", conservation.examine),
+    ("ledger", ledger.examine),
+    ("divergence", divergence.examine),
+    ("host_reads", host_reads.examine),
+)
+
+
+class SeedResult(msgspec.Struct, frozen=True):
+    """What one run did and found.
+
+    Attributes:
+        scenario, seed: what was run; seed -1 for a stored trace.
+        operations: operations tried, without completions, host syncs and idle checks.
+        applied, refused, skipped: how they ended; `applied` is what figures count.
+        checks: times each check ran.
+        probes: times each probe was reached.
+        counters: moves, settles, reliefs, relocations, refusals, page_accesses.
+        violations: what was found; the run stopped there.
+        digest: of operations, answers and violations, in hexadecimal.
+        trace: the operations, when something was found.
+        setup: the concrete storage and engine.
+    """
+
+    scenario: str
+    seed: int
+    operations: int
+    applied: int
+    refused: int
+    skipped: int
+    checks: dict[str, int]
+    probes: dict[str, int]
+    counters: dict[str, int]
+    violations: tuple[Violation, ...]
+    digest: str
+    trace: tuple[Operation, ...]
+    setup: Setup
+
+
+class Run:
+    """One world from its first operation to its last."""
+
+    def __init__(self, setup: Setup, plant: str | None, subject: str) -> None:
+        self.world = World(setup, SUBJECTS[subject])
+        if plant is not None:
+            FAULTS[plant].plant(self.world)
+        self.violations: list[Violation] = []
+        self.trace: list[Operation] = []
+        self.outcomes: Counter[Outcome] = Counter()
+        self._digest = blake2b(msgspec.json.encode(setup), digest_size=16)
+
+    def execute(self, operation: Operation) -> Outcome:
+        """Apply one operation and check everything; the violations are kept."""
+        world = self.world
+        device = world.device
+        device.operation = len(self.trace)
+        self.trace.append(operation)
+        for port in world.ports:
+            port.begin_operation()
+        world.asked = False
+        outcome = Outcome.SKIPPED
+        if not (operation.between_steps and world.open_step is not None):
+            try:
+                outcome = operation.apply(world)
+            except BrokenSubject:
+                outcome = Outcome.REFUSED
+        if operation.counted:
+            self.outcomes[outcome] += 1
+        found = self._check()
+        self._digest.update(msgspec.json.encode((operation, outcome, world.answers, found)))
+        world.answers.clear()
+        world.at_rest = False
+        return outcome
+
+    def _check(self) -> list[Violation]:
+        world = self.world
+        runs = world.check_runs
+        found: list[Violation] = []
+        if world.truth.problems:
+            found += noted.examine(world)
+            world.truth.problems.clear()
+        for name, examine in _ON_DEVICE:
+            runs[name] += 1
+            found += examine(world)
+        if world.asked and not found:
+            for name, examine in _AFTER_ANSWERS:
+                runs[name] += 1
+                found += examine(world)
+        if not found:
+            found += capacity.examine(world)
+            found += idle.examine(world)
+        self.violations += found
+        return found
+
+    def finish(self) -> Iterator[Operation]:
+        """The operations that bring the world to an empty rest."""
+        yield IdleCheck()
+        for name in list(self.world.requests):
+            yield Abort(name)
+        for _ in list(self.world.prefixes):
+            yield EvictPrefix()
+        yield IdleCheck()
+
+    def result(self, scenario: str, seed: int) -> SeedResult:
+        """What the run did and found."""
+        world, outcomes = self.world, self.outcomes
+        statistics = world.subjects[0].statistics()
+        counters = {
+            name: statistics.get(name, 0)
+            for name in ("moves", "settles", "reliefs", "relocations")
+        }
+        counters["refusals"] = outcomes[Outcome.REFUSED]
+        counters["page_accesses"] = world.device.page_accesses
+        probes = dict(world.probes)
+        for probe, counter in (
+            ("pending_settled", "settles"),
+            ("relieved", "reliefs"),
+            ("float_relocated", "relocations"),
+        ):
+            if counters[counter]:
+                probes[probe] = counters[counter]
+        return SeedResult(
+            scenario=scenario,
+            seed=seed,
+            operations=sum(outcomes.values()),
+            applied=outcomes[Outcome.DONE],
+            refused=outcomes[Outcome.REFUSED],
+            skipped=outcomes[Outcome.SKIPPED],
+            checks=dict(world.check_runs),
+            probes=probes,
+            counters=counters,
+            violations=tuple(self.violations),
+            digest=self._digest.hexdigest(),
+            trace=tuple(self.trace) if self.violations else (),
+            setup=world.setup,
+        )
+
+
+def run_seed(
+    scenario: Scenario,
+    name: str,
+    seed: int,
+    operations: int,
+    *,
+    plant: str | None = None,
+    ranks: int | None = None,
+    strategy: str = "swarm",
+    traffic: Traffic | None = None,
+    subject: str = "unikv",
+) -> SeedResult:
+    """Generate and run one seed, up to its first violation or an empty rest.
+
+    Args:
+        scenario: the workload family; `name` is what reports call it.
+        seed: the only source of chance.
+        operations: operations to generate, time included.
+        plant: id of a fault to plant, from `harness.faults.catalog`.
+        ranks: overrides the scenario's.
+        strategy: `random` or `swarm`.
+        traffic: real requests to arrive instead of drawn ones.
+        subject: `unikv` or `static`.
+    """
+    choices = SeedChoices(seed)
+    setup = draw_setup(scenario, choices)
+    if ranks is not None:
+        setup = msgspec.structs.replace(setup, ranks=ranks)
+    run = Run(setup, plant, subject)
+    generator = Generator(scenario, choices, strategy, traffic)
+    world = run.world
+    for _ in range(operations):
+        generator.heard(run.execute(generator.next(world)))
+        if run.violations:
+            return run.result(name, seed)
+    for operation in run.finish():
+        run.execute(operation)
+        if run.violations:
+            break
+    return run.result(name, seed)
+
+
+def run_trace(
+    setup: Setup,
+    trace: Sequence[Operation],
+    *,
+    plant: str | None = None,
+    until: int | None = None,
+    subject: str = "unikv",
+) -> SeedResult:
+    """Run a stored trace, up to its first violation or operation `until` (inclusive)."""
+    run = Run(setup, plant, subject)
+    for operation in trace[: None if until is None else until + 1]:
+        run.execute(operation)
+        if run.violations:
+            break
+    return run.result("", -1)

@@ -1,0 +1,322 @@
+"""Scenarios: a family of workloads as data, and the concrete setup that one seed draws from it.
+
+A scenario states a real model and the factors that scale it down, because a bug needs a full pool
+and a full pool of real size is slow.  Files come from strangers: they hold no code, unknown keys
+are refused, and every figure has bounds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from harness.choices import Choices, between, percent
+from harness.errors import InputError
+from unikv.declare import ModelDeclaration
+from unikv.errors import UnikvError
+from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
+from unikv.device.port import BandLayout, StorageLayout
+
+FILE_BYTES_MAX = 1 << 20
+CELL_BYTES = 4
+"""Bytes of one stamp: what the modeled device keeps for one slot, layer group and K/V half."""
+
+Natural = Annotated[int, Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Percent = Annotated[int, Meta(ge=0, le=100)]
+Span = tuple[Natural, Natural]
+"""Lowest and highest value, both possible; each seed draws its own."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every section: frozen, and unknown keys are errors."""
+
+
+class Scale(_Part, frozen=True, kw_only=True):
+    """Factors from the real model to the modeled one.
+
+    Attributes:
+        entry_bytes: real bytes that one modeled stamp stands for.
+        tokens: real tokens that one modeled token stands for; windows shrink by it.
+        page_ratio_max: cap on the largest page of the chain over the smallest.
+    """
+
+    entry_bytes: Natural
+    tokens: Natural = 1
+    page_ratio_max: Annotated[int, Meta(ge=1, le=64)] = 8
+
+
+class Pressure(_Part, frozen=True, kw_only=True):
+    """How tight the storage is.
+
+    Attributes:
+        arena_pages: bytes of the arena above the sink, in units of its largest page.
+        id_percent: token ids, in percent of the owner pages that an empty arena holds.
+        slot_percent: state ids, in percent of the slots that an empty arena holds.
+        rows: request rows.
+    """
+
+    arena_pages: Span
+    id_percent: tuple[Percent, Percent] = (100, 100)
+    slot_percent: tuple[Percent, Percent] = (100, 100)
+    rows: Span
+
+
+class Requests(_Part, frozen=True, kw_only=True):
+    """What arrives, in modeled tokens.
+
+    Attributes:
+        prompt_tokens, output_tokens: lengths of a request.
+        chunk_tokens: longest prefill of one step.
+        block_pages: whole pages of one shareable block of a prompt.
+        shared_percent: how many prompts begin like an earlier one.
+    """
+
+    prompt_tokens: Span
+    output_tokens: Span
+    chunk_tokens: Span
+    block_pages: Natural = 1
+    shared_percent: Percent = 30
+
+
+class Loop(_Part, frozen=True, kw_only=True):
+    """The engine's overlap loop.
+
+    Attributes:
+        steps_in_flight: recorded, unprocessed steps that it allows.
+        read_end_percent: how many seeds have a backend that declares the end of shared reads.
+    """
+
+    steps_in_flight: tuple[Annotated[int, Meta(ge=1, le=8)], Annotated[int, Meta(ge=1, le=8)]]
+    read_end_percent: Percent = 75
+
+
+class Floors(_Part, frozen=True, kw_only=True):
+    """Least figures per 10,000 counted operations; a run below one says nothing about pages."""
+
+    moves: Count = 0
+    settles: Count = 0
+    reliefs: Count = 0
+    relocations: Count = 0
+    refusals: Count = 0
+    page_accesses: Count = 0
+
+
+class Scenario(_Part, frozen=True, kw_only=True):
+    """A workload family.
+
+    Attributes:
+        why: which hazard it provokes, and which check fires if the guard is broken.
+        model: real layers and geometries.
+        page_slots: page size of every token band, in slots.
+        weights: how often each operation is tried, by its name; 0 leaves it out.
+        floors, probes: what a healthy run must reach.
+    """
+
+    why: str
+    model: ModelDeclaration
+    page_slots: Annotated[int, Meta(ge=1, le=64)]
+    scale: Scale
+    pressure: Pressure
+    requests: Requests
+    loop: Loop
+    ranks: Annotated[int, Meta(ge=1, le=8)] = 2
+    weights: dict[str, Count] = {}
+    floors: Floors = Floors()
+    probes: tuple[str, ...] = ()
+
+
+class BandSetup(_Part, frozen=True, kw_only=True):
+    """One band of a concrete storage; `entry_cells` stamps per slot."""
+
+    name: str
+    kind: str
+    window: Count
+    entry_cells: Annotated[int, Meta(ge=1, le=4096)]
+    slots_per_page: Annotated[int, Meta(ge=1, le=64)]
+    id_count: Natural
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one page on the modeled device."""
+        return self.entry_cells * self.slots_per_page * CELL_BYTES
+
+
+class Setup(_Part, frozen=True, kw_only=True):
+    """Everything a trace needs beside its operations: one storage, one engine, one device."""
+
+    ranks: Annotated[int, Meta(ge=1, le=8)]
+    sink_bytes: Count
+    total_bytes: Annotated[int, Meta(ge=1, le=1 << 26)]
+    bands: Annotated[tuple[BandSetup, ...], Meta(min_length=1, max_length=16)]
+    page_slots: Annotated[int, Meta(ge=1, le=64)]
+    block_pages: Natural
+    rows: Annotated[int, Meta(ge=1, le=4096)]
+    row_pages: Annotated[int, Meta(ge=1, le=100_000)]
+    steps_in_flight: Annotated[int, Meta(ge=1, le=8)]
+    read_end: bool
+
+    def layout(self) -> StorageLayout:
+        """The storage's memory spaces, as the library wants them."""
+        bands = tuple(
+            BandLayout(
+                band.name,
+                band.page_bytes,
+                band.slots_per_page,
+                band.id_count,
+                mints=band.kind != SubPoolKind.WINDOW.value,
+                zeroed=band.kind != SubPoolKind.STATE.value,
+            )
+            for band in self.bands
+        )
+        return StorageLayout(
+            self.sink_bytes, self.total_bytes, bands, self.rows, self.row_pages, self.page_slots
+        )
+
+
+def read_file(path: Path, what: str, bytes_max: int) -> bytes:
+    """A file's bytes.
+
+    Raises:
+        InputError: if it cannot be read or is larger than `bytes_max`.
+    """
+    try:
+        size = path.stat().st_size
+        if size > bytes_max:
+            raise InputError(f"{path}: {what} of {size} bytes; at most {bytes_max} are read")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this {what}: {error.strerror}") from error
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Decode and check a scenario file.
+
+    Raises:
+        InputError: with file, place, value and what is allowed.
+    """
+    text = read_file(path, "scenario", FILE_BYTES_MAX)
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    try:
+        scenario = msgspec.convert(data, Scenario)
+    except (msgspec.ValidationError, UnikvError) as error:
+        raise InputError(f"{path}: {error}") from error
+    check_scenario(scenario, str(path))
+    return scenario
+
+
+def check_scenario(scenario: Scenario, place: str) -> None:
+    """Refuse what types cannot: empty spans, unknown operation names, impossible models.
+
+    Raises:
+        InputError: with place, value and what is allowed.
+    """
+    from harness.generate import OPERATION_WEIGHTS  # the generator owns the names
+    from harness.probes import PROBES
+
+    if not scenario.why.strip():
+        raise InputError(f"{place}: why is empty; say which hazard the scenario provokes")
+    for section in (scenario.pressure, scenario.requests, scenario.loop):
+        for field in section.__struct_fields__:
+            value = getattr(section, field)
+            if isinstance(value, tuple) and value[0] > value[1]:
+                raise InputError(f"{place}: {field} is {list(value)}; want [lowest, highest]")
+    for name in scenario.weights:
+        if name not in OPERATION_WEIGHTS:
+            raise InputError(
+                f"{place}: weights.{name} is no operation; known: {', '.join(OPERATION_WEIGHTS)}"
+            )
+    for name in scenario.probes:
+        if name not in PROBES:
+            raise InputError(f"{place}: probe {name!r} is unknown; known: {', '.join(PROBES)}")
+    try:
+        plan = plan_kv_storage(scenario.model, scenario.page_slots)
+    except UnikvError as error:
+        raise InputError(f"{place}: {error}") from error
+    for pages in scenario.pressure.arena_pages:
+        _check_floor(scenario, plan, pages, place)
+
+
+def _check_floor(scenario: Scenario, plan: KVStoragePlan, pages: int, place: str) -> None:
+    """Refuse an arena in which one page of every band does not fit at once."""
+    cells = _page_cells(scenario, plan)
+    need = sum(cells.values())
+    have = pages * max(cells.values())
+    if have < need:
+        raise InputError(
+            f"{place}: arena_pages {pages} is {have} stamps, but one page of every band takes"
+            f" {need} ({', '.join(f'{name} {size}' for name, size in cells.items())});"
+            " raise arena_pages"
+        )
+
+
+def _page_cells(scenario: Scenario, plan: KVStoragePlan) -> dict[str, int]:
+    return {
+        pool.name: cells * (1 if pool.kind is SubPoolKind.STATE else scenario.page_slots)
+        for pool, cells in zip(plan.sub_pools, _entry_cells(scenario, plan), strict=True)
+    }
+
+
+def _entry_cells(scenario: Scenario, plan: KVStoragePlan) -> list[int]:
+    """Stamps per slot of each band: scaled, at least K and V, page ratios kept up to the cap."""
+    slots = [
+        1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
+    ]
+    cells = [max(2, round(pool.entry_bytes / scenario.scale.entry_bytes)) for pool in plan.sub_pools]
+    smallest = min(cell * slot for cell, slot in zip(cells, slots, strict=True))
+    most = smallest * scenario.scale.page_ratio_max
+    return [min(cell, max(2, most // slot)) for cell, slot in zip(cells, slots, strict=True)]
+
+
+def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
+    """The concrete storage and engine of one seed."""
+    plan = plan_kv_storage(scenario.model, scenario.page_slots)
+    cells = _entry_cells(scenario, plan)
+    pressure = scenario.pressure
+    slots = [
+        1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
+    ]
+    page_bytes = [cell * slot * CELL_BYTES for cell, slot in zip(cells, slots, strict=True)]
+    largest = max(page_bytes)
+    # The sink takes a dummy page of every band, so it is as large as the largest.
+    usable = between(choices, *pressure.arena_pages) * largest
+    id_percent = between(choices, *pressure.id_percent)
+    slot_percent = between(choices, *pressure.slot_percent)
+    owner_pages = usable // page_bytes[-1]
+    token_ids = max(1, owner_pages * id_percent // 100)
+    bands = []
+    for pool, entry_cells, page_slots, size in zip(
+        plan.sub_pools, cells, slots, page_bytes, strict=True
+    ):
+        state = pool.kind is SubPoolKind.STATE
+        ids = max(1, usable // size * slot_percent // 100) if state else token_ids
+        window = max(1, pool.window // scenario.scale.tokens) if pool.window else 0
+        bands.append(
+            BandSetup(
+                name=pool.name,
+                kind=pool.kind.value,
+                window=window,
+                entry_cells=entry_cells,
+                slots_per_page=page_slots,
+                id_count=ids,
+            )
+        )
+    return Setup(
+        ranks=scenario.ranks,
+        sink_bytes=largest,
+        total_bytes=largest + usable,
+        bands=tuple(bands),
+        page_slots=scenario.page_slots,
+        block_pages=scenario.requests.block_pages,
+        rows=between(choices, *pressure.rows),
+        row_pages=token_ids,
+        steps_in_flight=between(choices, *scenario.loop.steps_in_flight),
+        read_end=percent(choices, scenario.loop.read_end_percent),
+    )

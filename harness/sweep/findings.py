@@ -1,0 +1,147 @@
+"""Violations folded by signature, each with a folder of its own.
+
+The insight: a thousand seeds that fail alike are one finding.  The first in order of the seeds
+owns the folder, the others are only counted.
+
+How a failing trace is made smaller is not known here, only where the smaller one goes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from harness.case import Case, save_case
+from harness.report.text import render, render_crash
+from harness.sweep.artifacts import new_folder, write_text
+from harness.sweep.crew import Died
+from harness.sweep.workload import PROGRAM
+
+CRASH = "crash"
+"""Stands for the check of a finding that no check made: a seed ended its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The first failure of one signature.
+
+    Attributes:
+        operation: index of the operation after which it was seen; None for a crash.
+        what: one sentence.
+        folder: where its files are.
+        case: the trace as found; None for a crash, which leaves no trace.
+        replay: the command that shows it again.
+    """
+
+    signature: str
+    check: str
+    scenario: str
+    seed: int
+    operation: int | None
+    what: str
+    folder: Path
+    case: Case | None
+    replay: str
+
+    @property
+    def smallest_case(self) -> Path | None:
+        """The file to replay: the shrunk one where there is one."""
+        paths = [self.folder / "min.json", self.folder / "case.json"]
+        return next((path for path in paths if path.exists()), None)
+
+    @property
+    def report(self) -> Path:
+        """The file a person reads."""
+        return self.folder / "report.txt"
+
+
+class Findings:
+    """All findings of one command, in the order they were first seen.
+
+    Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
+    `add_crash` and `add_smaller`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._by_signature: dict[str, Finding] = {}
+        self._counts: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_signature)
+
+    def all(self) -> list[Finding]:
+        """Every finding, the first seen first."""
+        return list(self._by_signature.values())
+
+    def count(self, finding: Finding) -> int:
+        """How many seeds failed like this one."""
+        return self._counts[finding.signature]
+
+    def add_case(self, case: Case) -> None:
+        """Fold a failed seed in; the first of its signature is written down."""
+        violation = case.violation
+        if self._seen(violation.signature):
+            return
+        folder = new_folder(self._folder, violation.short_signature)
+        path = folder / "case.json"
+        save_case(path, case)
+        replay = replay_command(path)
+        write_text(folder / "report.txt", render(case, violation, replay))
+        self._by_signature[violation.signature] = Finding(
+            signature=violation.signature,
+            check=violation.check,
+            scenario=case.scenario,
+            seed=case.seed,
+            operation=violation.operation,
+            what=violation.what,
+            folder=folder,
+            case=case,
+            replay=replay,
+        )
+
+    def add_crash(self, died: Died, scenario: str, replay: str) -> None:
+        """Fold a seed in that ended its process."""
+        signature = f"{CRASH} | {died.how}{_raised_name(died)}"
+        if self._seen(signature):
+            return
+        short = blake2b(signature.encode(), digest_size=4).hexdigest()
+        folder = new_folder(self._folder, f"{CRASH}-{short}")
+        what = f"seed {died.job.seed} of scenario {scenario} ended its process: {died.how}"
+        write_text(folder / "report.txt", render_crash(what, died.log, replay))
+        self._by_signature[signature] = Finding(
+            signature=signature,
+            check=CRASH,
+            scenario=scenario,
+            seed=died.job.seed,
+            operation=None,
+            what=what,
+            folder=folder,
+            case=None,
+            replay=replay,
+        )
+
+    def add_smaller(self, finding: Finding, smaller: Case) -> None:
+        """Write the shrunk case beside the one as found, and the report that shows it."""
+        path = finding.folder / "min.json"
+        save_case(path, smaller)
+        write_text(finding.report, render(smaller, smaller.violation, replay_command(path)))
+
+    def _seen(self, signature: str) -> bool:
+        self._counts[signature] = self._counts.get(signature, 0) + 1
+        return signature in self._by_signature
+
+
+def replay_command(path: Path) -> str:
+    """The command that replays a case file."""
+    return f"{PROGRAM} replay {shlex.quote(str(path))}"
+
+
+def _raised_name(died: Died) -> str:
+    """The class of the exception that ended the process, without its text, which names ids."""
+    last = died.log.rpartition("\n")[2]
+    name = re.match(r"[A-Za-z_][\w.]*(?=:|$)", last) if died.raised else None
+    return f" | {name[0]}" if name else ""

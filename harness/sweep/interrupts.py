@@ -1,0 +1,50 @@
+"""Ctrl-C as a fact to look at, not an exception to survive.
+
+An exception can arrive between any two lines, also while a finding is half written.  So the first
+signal is only remembered, whoever waits looks at it, and what was found gets to the disk.  A
+second one raises, for those who mean it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+WATCHED = (signal.SIGINT, signal.SIGTERM)
+
+Handler = Callable[[int, FrameType | None], Any] | int
+
+
+class Interrupts:
+    """Remembers a signal while it is open.
+
+    Attributes:
+        seen: whether one came.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._before: list[Handler] = []
+
+    def __enter__(self) -> Interrupts:
+        """Watch for signals; only the main thread can."""
+        # None stands for a handler that is not Python's, which cannot be put back.
+        self._before = [signal.signal(number, self._note) or signal.SIG_DFL for number in WATCHED]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave signals as they were."""
+        for number, handler in zip(WATCHED, self._before, strict=True):
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.seen:
+            raise KeyboardInterrupt
+        self.seen = True

@@ -1,0 +1,216 @@
+"""Our independent account: who owns which page, what every slot must hold, what is still in use.
+
+Truth learns ids from answers and everything physical from what the allocator *submitted* to the
+device: map writes, waits, moves.  It never reads the allocator's bookkeeping, so the two can be
+compared.  Problems that can only be seen at a submission are noted here and reported by the checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.device.clock import LANES
+from harness.device.modeled import ModeledDevice, ModeledEvent
+from unikv.device.port import StorageLayout, Stream
+
+
+class Problem(NamedTuple):
+    """A broken promise seen while an operation ran."""
+
+    check: str
+    detail: str
+    what: str
+
+
+class StepUse(NamedTuple):
+    """A launched step that is not processed.
+
+    Attributes:
+        number: its number.
+        writes: per band, the pages it writes.
+    """
+
+    number: int
+    writes: tuple[frozenset[int], ...]
+
+
+class Truth:
+    """What must hold now.
+
+    Attributes:
+        content: per band and id, the bytes of its page; None before the first write of a page that
+            is not zeroed.
+        owner: per band and page, the id bound to it, 0 for none.
+        live: per band and page, 1 where an id is bound.
+        bound: per band, how many ids are bound.
+        held: per band and id, 1 while handed out.
+        pending: per band, page -> newest forward that may still touch what was freed there.
+        steps: recorded steps that are not processed, by number.
+        settled_through: newest step that the allocator let the schedule stream wait for.
+        problems: what was seen since last cleared.
+    """
+
+    def __init__(self, layout: StorageLayout, device: ModeledDevice) -> None:
+        self.layout = layout
+        self._device = device
+        self.content: list[list[bytearray | None]] = [
+            [None] * (band.id_count + 1) for band in layout.bands
+        ]
+        self.first_page = [-(-layout.sink_bytes // band.page_bytes) for band in layout.bands]
+        self.end_page = [layout.total_bytes // band.page_bytes for band in layout.bands]
+        self.owner = [[0] * (end + 1) for end in self.end_page]
+        self.live = [bytearray(end) for end in self.end_page]
+        self.bound = [0] * len(layout.bands)
+        self.held = [bytearray(band.id_count + 1) for band in layout.bands]
+        self.held_count = [0] * len(layout.bands)
+        self.pending: list[dict[int, int]] = [{} for _ in layout.bands]
+        self.steps: dict[int, StepUse] = {}
+        self.processed_through = 0
+        self.settled_through = 0
+        self.problems: list[Problem] = []
+        self._events: dict[ModeledEvent, int] = {}
+        self._granules = [band.page_bytes // device.granule for band in layout.bands]
+        self._granule_owner = [0] * (layout.total_bytes // device.granule)
+        self._zeros = [bytes(band.page_bytes) for band in layout.bands]
+        # The ids of the last band, the owner, name pages of every band that mints none.
+        owner = len(layout.bands) - 1
+        self._named_by = [
+            [i for i, part in enumerate(layout.bands) if i == index or (index == owner and not part.mints)]
+            for index in range(len(layout.bands))
+        ]
+
+    @property
+    def retired_through(self) -> int:
+        """Every step up to this one is over for work of the schedule stream."""
+        return max(self.processed_through, self.settled_through)
+
+    @property
+    def newest_recorded(self) -> int:
+        """Newest recorded step that is not processed; 0 when there is none."""
+        return next(reversed(self.steps)) if self.steps else 0
+
+    def handed_out(self, band: int, ids: Sequence[int]) -> None:
+        """A take answered with these ids of a minting band."""
+        held = self.held[band]
+        for unit in ids:
+            if not 1 <= unit < len(held) or held[unit]:
+                name = self.layout.bands[band].name
+                self.note("ownership", "id handed out twice", f"band {name!r}: id {unit} is held")
+                continue
+            held[unit] = 1
+            self.held_count[band] += 1
+        for index in self._named_by[band]:
+            self._reset_content(index, ids)
+
+    def given_back(self, band: int, ids: Sequence[int]) -> None:
+        """The engine freed these ids of a minting band."""
+        held = self.held[band]
+        for unit in ids:
+            held[unit] = 0
+        self.held_count[band] -= len(ids)
+
+    def map_written(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
+        """The allocator submits a map write; called before the device applies it."""
+        entries = self._device.program.maps[band]
+        for unit, page in zip(ids, pages, strict=True):
+            old = entries[unit]
+            if old:
+                self._unbind(band, unit, old, moved=bool(page))
+            if page:
+                self._bind(band, unit, page)
+
+    def waited(self, event: ModeledEvent) -> None:
+        """The allocator lets the schedule stream wait for `event`."""
+        step = self._events.get(event, 0)
+        if step > self.settled_through:
+            self.settled_through = step
+
+    def recorded(self, number: int, event: ModeledEvent, writes: Sequence[Sequence[int]]) -> None:
+        """A step has its event; `writes` are, per band, the pages it writes."""
+        self._events[event] = number
+        self.steps[number] = StepUse(number, tuple(frozenset(pages) for pages in writes))
+
+    def processed(self, number: int) -> None:
+        """The host synchronized the step: what waited for it is free."""
+        self.steps.pop(number, None)
+        self.processed_through = number
+        for index, pending in enumerate(self.pending):
+            if pending:
+                self.pending[index] = {
+                    page: step for page, step in pending.items() if step > number
+                }
+
+    def note(self, check: str, detail: str, what: str) -> None:
+        """Keep a problem for the check that owns the promise."""
+        self.problems.append(Problem(check, detail, what))
+
+    def is_behind(self, epoch: int, stream: Stream) -> bool:
+        """Whether `stream` is ordered behind launch `epoch` of the forward stream."""
+        assert stream < LANES
+        return self._device.order_after(epoch, Stream.FORWARD, stream)
+
+    def holder_of_granule(self, granule: int) -> str:
+        """How the bytes of an arena granule are held now, in one word."""
+        if self._granule_owner[granule]:
+            return "live"
+        for band, pending in enumerate(self.pending):
+            each = self._granules[band]
+            if any(page * each <= granule < page * each + each for page in pending):
+                return "pending"
+        return "free"
+
+    def owner_of_granule(self, granule: int) -> tuple[int, int] | None:
+        """Band and id that own an arena granule now, if any."""
+        owner = self._granule_owner[granule]
+        return (owner >> 32, owner & 0xFFFFFFFF) if owner else None
+
+    def _reset_content(self, band: int, ids: Sequence[int]) -> None:
+        content = self.content[band]
+        zeroed = self.layout.bands[band].zeroed
+        for unit in ids:
+            if 1 <= unit < len(content):
+                content[unit] = bytearray(self._zeros[band]) if zeroed else None
+
+    def _unbind(self, band: int, unit: int, page: int, *, moved: bool) -> None:
+        if self.owner[band][page] != unit:
+            return  # reported when the second owner was bound
+        self.owner[band][page] = 0
+        self.live[band][page] = 0
+        self.bound[band] -= 1
+        each = self._granules[band]
+        self._granule_owner[page * each : page * each + each] = [0] * each
+        step = self.newest_recorded
+        if moved and step <= self.retired_through:
+            step = 0
+        if step:
+            self.pending[band][page] = step
+
+    def _bind(self, band: int, unit: int, page: int) -> None:
+        name = self.layout.bands[band].name
+        if not self.first_page[band] <= page < self.end_page[band]:
+            self.note(
+                "ownership",
+                "page outside the arena",
+                f"band {name!r}: id {unit} is bound to page {page}, its pages are"
+                f" {self.first_page[band]}..{self.end_page[band] - 1}",
+            )
+            return
+        each = self._granules[band]
+        low = page * each
+        for granule in range(low, low + each):
+            other = self._granule_owner[granule]
+            if other:
+                other_name = self.layout.bands[(other >> 32)].name
+                self.note(
+                    "ownership",
+                    "page with two owners",
+                    f"band {name!r} page {page} is bound to id {unit}, but its bytes belong to id"
+                    f" {other & 0xFFFFFFFF} of band {other_name!r}",
+                )
+                return
+        self._granule_owner[low : low + each] = [band << 32 | unit] * each
+        self.owner[band][page] = unit
+        self.live[band][page] = 1
+        self.bound[band] += 1
+        self.pending[band].pop(page, None)

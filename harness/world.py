@@ -1,0 +1,275 @@
+"""The world that operations act on: subjects, device, truth and the engine between them.
+
+It asks every rank the same question and compares the answers, and it keeps the engine's own state:
+requests, steps, cached prefixes.  It knows no operation by name and checks nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.device.modeled import ModeledDevice, ModeledEvent, RankPort
+from harness.engine import Engine, Step
+from harness.requests import Holds, Prefix, Request
+from harness.scenario import Setup
+from harness.subject import Answer, Subject
+from harness.truth import Truth
+from harness.unikv_subject import UnikvSubject
+from unikv.device.port import Device, Event, StorageLayout, Stream
+from unikv.errors import OwnershipError, Shortage, StepOrderError
+
+SubjectFactory = Callable[[StorageLayout, Device], Subject]
+
+
+class BrokenSubject(Exception):
+    """A subject raised something that is no answer: the run cannot go on."""
+
+
+class LeaderPort(RankPort):
+    """The first rank's port, whose submissions truth learns from."""
+
+    def __init__(self, device: ModeledDevice, truth: Truth) -> None:
+        super().__init__(device, 0)
+        self._truth = truth
+
+    def wait_event(self, stream: Stream, event: Event) -> None:
+        """Put later work of `stream` behind `event`."""
+        assert isinstance(event, ModeledEvent)
+        if stream is Stream.SCHEDULE:
+            self._truth.waited(event)
+        super().wait_event(stream, event)
+
+    def write_map(
+        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
+    ) -> None:
+        """Write page map entries."""
+        self._truth.map_written(band, ids, pages)
+        super().write_map(stream, band, ids, pages)
+
+
+class World:
+    """One run: two or more ranks of one subject under one engine.
+
+    Attributes:
+        setup: the concrete storage and engine.
+        subjects, ports: one per rank.
+        requests: by name, in order of arrival.
+        prefixes: cached beginnings of prompts, least recently used first.
+        steps: recorded, unprocessed steps, oldest first.
+        open_step: launched and not recorded.
+        unordered_step: newest launched step whose table reads the schedule stream has not waited.
+        token_bands, window_bands: indices; `state_band` is -1 in models without state.
+        probes, check_runs: how often each was reached, and how often each check ran.
+    """
+
+    def __init__(self, setup: Setup, factory: SubjectFactory = UnikvSubject) -> None:
+        self.setup = setup
+        self.layout = setup.layout()
+        self.device = ModeledDevice(self.layout, setup.ranks)
+        self.truth = Truth(self.layout, self.device)
+        self.engine = Engine(self.device)
+        self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
+        self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
+        self.subjects = [factory(self.layout, port) for port in self.ports]
+        self.requests: dict[str, Request] = {}
+        self.prefixes: OrderedDict[tuple[int, ...], Prefix] = OrderedDict()
+        self.steps: list[Step] = []
+        self.open_step: Step | None = None
+        self.unordered_step: Step | None = None
+        self.step_count = 0
+        bands = setup.bands
+        self.owner_band = len(bands) - 1
+        self.token_bands = [i for i, band in enumerate(bands) if band.kind != "state"]
+        self.window_bands = [i for i, band in enumerate(bands) if band.kind == "window"]
+        self.state_band = next((i for i, band in enumerate(bands) if band.kind == "state"), -1)
+        self.page_holds = Holds(bands[-1].id_count)
+        self.row_holds = {i: Holds(bands[-1].id_count) for i in self.window_bands}
+        self.probes: Counter[str] = Counter()
+        self.check_runs: Counter[str] = Counter()
+        self.answers: list[object] = []
+        self._stamp = 1
+        self._stamp_factors: dict[int, tuple[int, int]] = {}
+
+    # What the engine asks of the allocator -------------------------------------------------
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Call `name` on every rank; the first rank's answer, or the `Shortage` it raised.
+
+        Raises:
+            BrokenSubject: if a rank raised anything else, or the ranks disagree.
+        """
+        self.asked = True
+        answer = self._call(0, name, arguments)
+        for rank in range(1, len(self.subjects)):
+            other = self._call(rank, name, arguments)
+            if other != answer and not (
+                isinstance(answer, Shortage)
+                and isinstance(other, Shortage)
+                and answer.args == other.args
+            ):
+                self.truth.note(
+                    "divergence",
+                    "ranks answer differently",
+                    f"{name}{arguments}: rank 0 says {answer!r}, rank {rank} says {other!r}",
+                )
+                raise BrokenSubject
+        return answer
+
+    def _call(self, rank: int, name: str, arguments: Sequence[Any]) -> Any:
+        try:
+            return getattr(self.subjects[rank], name)(*arguments)
+        except Shortage as shortage:
+            return shortage
+        except OwnershipError as error:
+            self.truth.note("ownership", "allocator refused a legal call", f"{name}: {error}")
+        except StepOrderError as error:
+            self.truth.note("ledger", "allocator refused a legal step", f"{name}: {error}")
+        except (AssertionError, LookupError, ValueError, TypeError, StopIteration) as error:
+            kind = type(error).__name__
+            self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {kind}: {error}")
+        raise BrokenSubject
+
+    def take(self, pages: int, slots: int) -> Answer | None:
+        """Take pages and state slots for the engine; None when the allocator is short.
+
+        Every yes of the capacity question is taken at once, and every no is kept for the judge.
+        """
+        self.order_tables()
+        promised = self.ask("fits", pages, slots)
+        answer = self.ask("take", pages, slots)
+        self.answers.append(answer if isinstance(answer, Answer) else str(answer))
+        demand = (pages, slots)
+        if isinstance(answer, Shortage):
+            self.refusal = (answer, demand)
+            self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
+            if promised:
+                self.truth.note(
+                    "capacity",
+                    "take refused after a yes",
+                    f"{pages} pages and {slots} slots fit, but the take says: {answer}",
+                )
+            return None
+        assert isinstance(answer, Answer)
+        if not promised:
+            self.truth.note(
+                "capacity",
+                "take served after a no",
+                f"{pages} pages and {slots} slots do not fit, but the take served them",
+            )
+        self.truth.handed_out(self.owner_band, answer.ids)
+        if len(answer.ids) != pages or len(answer.slots) != slots:
+            self.truth.note(
+                "capacity", "take of another size", f"asked {demand}, got {answer!r}"
+            )
+            raise BrokenSubject
+        if answer.slots:
+            self.truth.handed_out(self.state_band, answer.slots)
+        return answer
+
+    refusal: tuple[Shortage, tuple[int, int]] | None = None
+    """The last refusal that the capacity check has not judged yet."""
+
+    def free_pages(self, ids: list[int]) -> None:
+        """Free virtual pages that nobody holds any more."""
+        if ids:
+            self.order_tables()
+            self.truth.given_back(self.owner_band, ids)
+            self.ask("free", ids)
+
+    def free_slots(self, slots: list[int]) -> None:
+        """Free state slots."""
+        if slots:
+            self.order_tables()
+            self.truth.given_back(self.state_band, slots)
+            self.ask("free_slots", slots)
+
+    def retire_rows(self, band: int, ids: list[int]) -> None:
+        """Free window rows whose pages live on in the owner."""
+        if ids:
+            self.order_tables()
+            self.ask("retire", band, ids)
+
+    # The engine's loop ---------------------------------------------------------------------
+
+    def order_tables(self) -> None:
+        """Apply the write-after-read barrier of the newest step, if it has not been yet."""
+        if self.unordered_step is not None:
+            self.engine.order_tables(self.unordered_step)
+            self.unordered_step = None
+
+    def record_open_step(self) -> None:
+        """Give the open step its event."""
+        step = self.open_step
+        assert step is not None
+        step.event = self.engine.end_of(step)
+        self.open_step = None
+        self.truth.recorded(step.number, step.event, step.written_pages)
+        self.ask("record_step", step.number, step.event, step.writes)
+        self.steps.append(step)
+
+    def process_oldest_step(self) -> Step:
+        """The host synchronizes the oldest recorded step and the allocator hears of it."""
+        step = self.steps.pop(0)
+        self.engine.synchronize(step)
+        self.ask("process_step", step.number)
+        self.truth.processed(step.number)
+        return step
+
+    def come_to_rest(self) -> None:
+        """Record, process and drain everything that is in flight; requests stay as they are."""
+        if self.open_step is not None:
+            self.record_open_step()
+        while self.steps:
+            self.process_oldest_step()
+        self.device.drain()
+        self.at_rest = True
+        self.asked = True
+        self.probes["rested"] += 1
+
+    asked = False
+    """Whether the operation being applied reached the allocator."""
+
+    at_rest = False
+    """Whether the operation being applied left nothing in flight."""
+
+    def stamps(self, cells: int) -> bytes:
+        """Bytes of `cells` stamps that nobody has written before."""
+        factors = self._stamp_factors.get(cells)
+        if factors is None:
+            ones = sum(1 << (32 * i) for i in range(cells))
+            ramp = sum(i << (32 * i) for i in range(cells))
+            factors = self._stamp_factors[cells] = (ones, ramp)
+        first = self._stamp
+        self._stamp += cells
+        return (first * factors[0] + factors[1]).to_bytes(4 * cells, "little")
+
+    # Who holds what ------------------------------------------------------------------------
+
+    def hold(self, pages: Sequence[int], tails: Sequence[Sequence[int]]) -> None:
+        """One more holder of pages and, per window band, of window rows."""
+        self.page_holds.add(pages)
+        for band, rows in zip(self.window_bands, tails, strict=True):
+            self.row_holds[band].add(rows)
+
+    def let_go(self, pages: Sequence[int], tails: Sequence[Sequence[int]]) -> None:
+        """One holder less; what nobody holds any more is freed."""
+        unowned = self.page_holds.drop(pages)
+        gone = set(unowned)
+        for band, rows in zip(self.window_bands, tails, strict=True):
+            retired = [unit for unit in self.row_holds[band].drop(rows) if unit not in gone]
+            self.retire_rows(band, retired)
+        self.free_pages(unowned)
+
+    def release(self, request: Request) -> None:
+        """Give back everything a running request holds."""
+        tails = [request.pages[request.window_first[band] :] for band in self.window_bands]
+        slots = [slot for slot in (request.slot, request.checkpoint) if slot]
+        if request.source_key:
+            self.prefixes[request.source_key].locks -= 1
+        self.let_go(request.pages, tails)
+        self.free_slots(slots)
+        self.order_tables()
+        self.ask("free_row", request.row)
+        request.reset()

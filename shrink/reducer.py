@@ -1,0 +1,86 @@
+"""From a failing sequence to a minimal one: the order in which passes run.
+
+The insight: passes are sorted by cost, and after any progress the cheapest runs again. A costly
+pass so only ever sees what the cheap ones could not improve, and the end is reached by one sweep
+in which no pass helped: a proof that the result is minimal for all of them at once. Candidates
+of an earlier sweep are remembered, so that proof costs little more than its new candidates.
+
+Not known here: what a pass does.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from shrink.passes import Pass
+from shrink.problem import SILENT, Budget, Comparable, Observer, OutOfBudget, Problem
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction(Generic[T]):
+    """A smaller failing sequence, what it cost, and whether it is proved minimal."""
+
+    result: tuple[T, ...]
+    executions: int  # of the predicate, the first on the given sequence included
+    cache_hits: int  # candidates answered without an execution
+    passes_run: tuple[str, ...]  # names, in the order run; the last may have been cut short
+    complete: bool  # no pass can improve the result; False if the budget ended first
+
+
+def reduce(
+    sequence: Sequence[T],
+    fails: Callable[[Sequence[T]], bool],
+    *,
+    order: Callable[[Sequence[T]], Comparable],
+    key: Callable[[T], Hashable],
+    passes: Sequence[Pass[T]],
+    budget: Budget,
+    observer: Observer = SILENT,
+) -> Reduction[T]:
+    """Make a failing sequence as small as the passes can.
+
+    `fails` should mean "fails in the same way", or the reduction slips to another failure. A
+    predicate that meets a failure of another kind has the candidate in its hands: it can keep
+    it before it answers False, so nothing is needed here for that. Likewise the last candidate
+    for which it answered True is the best so far, should an exception end the reduction.
+
+    To go on after the budget has ended, reduce the result.
+
+    Args:
+        sequence: a sequence for which `fails` is true.
+        fails: the predicate; deterministic. What it raises is not caught.
+        order: the size of a sequence; smaller is better.
+        key: identity of an item, for never running the same candidate twice.
+        passes: cheapest first, such as `(truncate, delete_runs, delete_pairs)`.
+        budget: when to stop with the best so far.
+        observer: told of each pass and each execution.
+
+    Returns:
+        The smallest sequence found. If it is complete and `delete_runs` is among the passes,
+        no single item can be left out of it.
+
+    Raises:
+        DoesNotFail: if `fails(sequence)` is false.
+    """
+    problem = Problem(sequence, fails, order=order, key=key, budget=budget, observer=observer)
+    passes_run: list[str] = []
+    index = 0
+    try:
+        while index < len(passes):
+            before = problem.best
+            passes_run.append(passes[index].__name__)
+            observer.started(passes[index].__name__)
+            passes[index](problem)
+            index = index + 1 if problem.best is before else 0
+        complete = True
+    except OutOfBudget:
+        complete = False  # The best so far still fails; it is only not proved minimal.
+    return Reduction(
+        result=problem.best,
+        executions=problem.executions,
+        cache_hits=problem.cache_hits,
+        passes_run=tuple(passes_run),
+        complete=complete,
+    )

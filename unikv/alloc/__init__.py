@@ -1,0 +1,1 @@
+"""Bands, steps, the ledger and the one table that says who waits for what."""

@@ -1,0 +1,187 @@
+"""One band's pages by depth: which are live, free inside the span, pending, fixed or unclaimed.
+
+A band knows its own span and nothing of its neighbours, streams or requests.  `EndBand` keeps its
+origin for ever; its sibling with two moving edges is `unikv.alloc.float_band.FloatBand`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from unikv.alloc.axis import Axis
+from unikv.alloc.pending import PendingPages
+from unikv.device.port import BandLayout
+from unikv.ids.unit_ids import UnitIds
+
+UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
+
+
+class BandCounts(NamedTuple):
+    """Claimed pages by state.  `live + holes + pending + fixed == high - low`, the span's length."""
+
+    live: int
+    holes: int
+    pending: int
+    fixed: int
+
+
+class Band:
+    """Page states of one band.
+
+    Law: `live + holes + pending + fixed == high - low`, and no page outside `[low, high)` is
+    claimed.  Only the methods of this class and its `retreat` write the states.
+
+    Attributes:
+        states: one state per page, by depth.
+        low, high: the span `[low, high)`, in depth.
+        ids: which virtual id names which page.
+        pending_pages: freed pages that wait for a forward, by batch.
+    """
+
+    __slots__ = (
+        "_hint",
+        "axis",
+        "fixed",
+        "high",
+        "holes",
+        "ids",
+        "index",
+        "layout",
+        "live",
+        "low",
+        "pending",
+        "pending_pages",
+        "states",
+    )
+
+    def __init__(self, index: int, layout: BandLayout, axis: Axis, page_count: int) -> None:
+        self.index = index
+        self.layout = layout
+        self.axis = axis
+        self.states = bytearray(page_count)
+        self.low = self.high = 0
+        self.live = self.holes = self.pending = self.fixed = 0
+        # Every hole lies at this depth or deeper, so the lowest one is found without a scan.
+        self._hint = 0
+        self.ids = UnitIds(layout.name, layout.id_count, max(axis.base, axis.base + page_count))
+        self.pending_pages = PendingPages()
+
+    @property
+    def counts(self) -> BandCounts:
+        """Claimed pages by state."""
+        return BandCounts(self.live, self.holes, self.pending, self.fixed)
+
+    def span(self) -> tuple[int, int]:
+        """The claimed pages `[low, high)` as page ids; `(0, 0)` when there are none."""
+        if self.low == self.high:
+            return (0, 0)
+        return self.axis.pages_of_span(self.low, self.high)
+
+    def take_holes(self, count: int) -> list[int]:
+        """Up to `count` pages that were holes and are live from now on, lowest depth first."""
+        states, high, depth = self.states, self.high, self._hint
+        base, step = self.axis.base, self.axis.step
+        taken: list[int] = []
+        while len(taken) < count:
+            depth = states.find(HOLE, depth, high)
+            if depth < 0:
+                depth = high
+                break
+            states[depth] = LIVE
+            taken.append(base + step * depth)
+            depth += 1
+        self._hint = depth
+        self.holes -= len(taken)
+        self.live += len(taken)
+        return taken
+
+    def release_live(self, pages: Sequence[int]) -> None:
+        """Live pages become holes at once: no forward in flight can touch them."""
+        self._mark(pages, LIVE, HOLE)
+        self.live -= len(pages)
+        self.holes += len(pages)
+
+    def pend_live(self, pages: Sequence[int]) -> None:
+        """Live pages become pending: claimed, not free, until their forwards are over."""
+        self._mark(pages, LIVE, PENDING)
+        self.live -= len(pages)
+        self.pending += len(pages)
+
+    def release_pending(self, pages: Sequence[int]) -> None:
+        """Pending pages become holes: every forward that could touch them is over."""
+        self._mark(pages, PENDING, HOLE)
+        self.pending -= len(pages)
+        self.holes += len(pages)
+
+    def occupy_holes(self, pages: Sequence[int]) -> None:
+        """Holes become live as the targets of a move."""
+        self._mark(pages, HOLE, LIVE)
+        self.holes -= len(pages)
+        self.live += len(pages)
+
+    def claim(self, low_page: int, high_page: int) -> None:
+        """Grow the span to pages `[low_page, high_page)`; what is new becomes holes."""
+        low, high = self.axis.span_of_pages(low_page, high_page)
+        if self.low == self.high:
+            self.low = self.high = low
+        assert low <= self.low and self.high <= high, "a claim only grows the span"
+        for start, end in ((low, self.low), (self.high, high)):
+            self.states[start:end] = bytes([HOLE]) * (end - start)
+        self.holes += (high - low) - (self.high - self.low)
+        self.low, self.high = low, high
+        self._hint = min(self._hint, low)
+
+    def relocate(self, low_page: int, high_page: int, moved: Sequence[int]) -> None:
+        """Take pages `[low_page, high_page)` as the span, with `moved` live in their new places.
+
+        The live pages that stay are those of the old span inside the new one; everything else
+        inside becomes a hole.  Nothing may be pending, and no fixed page may lie outside.
+        """
+        low, high = self.axis.span_of_pages(low_page, high_page)
+        assert self.pending == 0, "a relief settles every batch before it relocates"
+        kept = self.states[low:high].replace(bytes([UNCLAIMED]), bytes([HOLE]))
+        self.states[self.low : self.high] = bytes(self.high - self.low)
+        self.states[low:high] = kept
+        self.low, self.high = low, high
+        self._hint = low
+        base, step = self.axis.base, self.axis.step
+        for page in moved:
+            depth = (page - base) * step
+            assert self.states[depth] == HOLE
+            self.states[depth] = LIVE
+        assert self.states.count(LIVE) == self.live, "a relocation lost or doubled a live page"
+        self.holes = high - low - self.live - self.fixed
+
+    def retreat(self) -> int:
+        """Give up holes at the moving frontier; returns how many pages left the span."""
+        raise NotImplementedError
+
+    def _mark(self, pages: Sequence[int], before: int, after: int) -> None:
+        states, base, step = self.states, self.axis.base, self.axis.step
+        lowest = len(states)
+        for page in pages:
+            depth = (page - base) * step
+            assert states[depth] == before
+            states[depth] = after
+            if depth < lowest:
+                lowest = depth
+        if after == HOLE and lowest < self._hint:
+            self._hint = lowest
+
+
+class EndBand(Band):
+    """A band that starts at a wall: depth 0 stays its origin and only the far edge moves."""
+
+    __slots__ = ()
+
+    def retreat(self) -> int:
+        """Give up the holes that the frontier touches."""
+        states, high = self.states, self.high
+        while high > 0 and states[high - 1] == HOLE:
+            high -= 1
+            states[high] = UNCLAIMED
+        left = self.high - high
+        self.high = high
+        self.holes -= left
+        return left

@@ -1,0 +1,265 @@
+"""The chain allocator: bands of one arena behind the calls that an engine makes.
+
+It sequences the parts and decides nothing itself.  The last band owns the token ids, window bands
+bind their pages to the owner's ids, and a state band has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from unikv.alloc.axis import Axis
+from unikv.alloc.band import Band, EndBand
+from unikv.alloc.clearance import CLEARANCE, ClearanceTable
+from unikv.alloc.compaction import PageMover
+from unikv.alloc.float_band import FloatBand
+from unikv.alloc.forward_steps import ForwardSteps
+from unikv.alloc.page_usage import PageLedger, Use
+from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.relief import Relief
+from unikv.alloc.statistics import Counters
+from unikv.device.port import Device, Event, StorageLayout, Stream
+from unikv.errors import Shortage
+from unikv.ids.unit_ids import MintedIds, Operation
+from unikv.memory.arena import Arena
+
+
+class Taken(NamedTuple):
+    """What a take handed out.
+
+    Attributes:
+        ids: virtual pages, bound in the owner and in every window band.
+        slots: state slot ids.
+    """
+
+    ids: list[int]
+    slots: list[int]
+
+
+def build_bands(layout: StorageLayout) -> tuple[Band, ...]:
+    """The bands of a layout: the first grows up, the last grows down, the others float."""
+    arena = Arena(layout.sink_bytes, layout.total_bytes)
+    last = len(layout.bands) - 1
+    bands: list[Band] = []
+    for index, part in enumerate(layout.bands):
+        low, high = arena.first_page(part.page_bytes), arena.end_page(part.page_bytes)
+        count = max(0, high - low)
+        if index == last:
+            bands.append(EndBand(index, part, Axis(high - 1, -1), count))
+        elif index == 0:
+            bands.append(EndBand(index, part, Axis(low, 1), count))
+        else:
+            bands.append(FloatBand(index, part, Axis(low, 1), count))
+    return tuple(bands)
+
+
+class ChainAllocator:
+    """Takes, frees, steps and layout of one arena.
+
+    Invariant: between calls every band keeps its count law, spans are disjoint and in chain order,
+    and nothing is pending unless a recorded step is in flight.
+    """
+
+    def __init__(
+        self, layout: StorageLayout, device: Device, clearance: ClearanceTable = CLEARANCE
+    ) -> None:
+        self.layout = layout
+        self.device = device
+        self.bands = build_bands(layout)
+        self.owner = self.bands[-1]
+        self.token_bands = tuple(band for band in self.bands if self._binds_owner_ids(band))
+        self.minted = {
+            band.index: MintedIds(band.layout.id_count)
+            for band in self.bands
+            if band.layout.mints
+        }
+        self.counters = Counters()
+        self.steps = ForwardSteps(device)
+        self.ledger = PageLedger()
+        self.reclaim = Reclaim(self.bands, self.steps, self.ledger, clearance, self.counters)
+        self.mover = PageMover(
+            device, self.steps, self.ledger, self.reclaim, clearance, self.counters
+        )
+        arena = Arena(layout.sink_bytes, layout.total_bytes)
+        self.relief = Relief(
+            arena, self.bands, self.steps, self.reclaim, self.mover, self.counters
+        )
+        self._operations = 0
+
+    def fits(self, pages: int, slots: int) -> bool:
+        """Whether `take(pages, slots)` succeeds now; a yes is a successful take."""
+        demand = self._demand(pages, slots)
+        return self._short_ids(demand) is None and self.relief.fits(demand)
+
+    def take(self, pages: int, slots: int) -> Taken:
+        """Hand out `pages` virtual pages, bound in every token band, and `slots` state slots.
+
+        Order: enqueues waits, copies, zeroing and map writes on the schedule stream.  Does not
+        block the host.
+
+        Raises:
+            Shortage: if ids or bytes are short; nothing has changed then.
+            StepOrderError: between launch and record of a step.
+        """
+        self._begin("take")
+        demand = self._demand(pages, slots)
+        short = self._short_ids(demand)
+        if short is not None:
+            self.counters.shortages += 1
+            raise short
+        spans = self.relief.lay_out(demand)
+        if spans is None:
+            self.counters.shortages += 1
+            raise Shortage("bytes", "", sum(demand), sum(band.holes for band in self.bands))
+        taken = [
+            self._acquire(band, count, span)
+            for band, count, span in zip(self.bands, demand, spans, strict=True)
+        ]
+        ids = self.minted[self.owner.index].mint(pages)
+        slot_ids: list[int] = []
+        for band, got in zip(self.bands, taken, strict=True):
+            if self._binds_owner_ids(band):
+                self._hand_out(band, ids, got)
+            else:
+                slot_ids = self.minted[band.index].mint(slots)
+                self._hand_out(band, slot_ids, got)
+        return Taken(ids, slot_ids)
+
+    def free(self, ids: Sequence[int]) -> None:
+        """Free virtual pages in the owner and in every window band that still binds them.
+
+        Order: enqueues map writes on the schedule stream.  Waits for nothing.
+
+        Raises:
+            OwnershipError: if an id names no page or is listed twice; nothing has changed then.
+            StepOrderError: between launch and record of a step.
+        """
+        operation = self._begin("free")
+        self._give_up(self.owner, ids, operation)
+        self.minted[self.owner.index].give_back(ids)
+        for band in self.token_bands:
+            if band is not self.owner:
+                forward = band.ids.forward
+                bound = [unit for unit in ids if forward[unit]]
+                self._give_up(band, bound, operation)
+
+    def retire(self, band: int, ids: Sequence[int]) -> None:
+        """Free the rows of one window band that `ids` name; the ids stay bound in the owner.
+
+        Raises and Order: as `free`.
+        """
+        self._give_up(self.bands[band], ids, self._begin("retire"))
+
+    def free_slots(self, slots: Sequence[int]) -> None:
+        """Free state slots.  Raises and Order: as `free`."""
+        operation = self._begin("free_slots")
+        state = self._state_band()
+        self._give_up(state, slots, operation)
+        self.minted[state.index].give_back(slots)
+
+    def launch_step(self, number: int) -> None:
+        """Open a forward step: until it is recorded nothing is taken, freed or moved."""
+        self.steps.launch(number)
+
+    def record_step(self, number: int, event: Event, writes: Sequence[Sequence[int]]) -> None:
+        """Name the end of the open step and what it writes.
+
+        Args:
+            number: the open step.
+            event: recorded after its last kernel on every stream it uses.
+            writes: per band, the ids whose pages the step writes.
+        """
+        pages = [
+            band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)
+        ]
+        self.steps.record(number, event)
+        for band, written in zip(self.bands, pages, strict=True):
+            self.ledger.add(Use.FORWARD_WRITE, band.index, written, number)
+
+    def process_step(self, number: int) -> None:
+        """The host has synchronized a completion that covers the step's event."""
+        self.steps.check_between_steps("process")
+        self.reclaim.process(number)
+
+    def flush(self, limit: int) -> int:
+        """Compact both ends with at most `limit` moves in all; returns how many pages moved.
+
+        Order: may enqueue waits for writers, copies and map writes on the schedule stream.
+        Settles nothing and does not block the host.
+        """
+        self._begin("flush")
+        moved = 0
+        for band in {0: self.bands[0], len(self.bands) - 1: self.owner}.values():
+            moved += self.mover.compact(band, limit - moved)
+        return moved
+
+    def relieve(self, pages: int, slots: int) -> bool:
+        """Make room for a later take of `pages` and `slots`; whether a layout holds them.
+
+        Order: as `take`, without handing anything out.
+        """
+        self._begin("relieve")
+        spans = self.relief.lay_out(self._demand(pages, slots))
+        for band in self.bands:
+            self.reclaim.retreat(band)
+        return spans is not None
+
+    def translate(self, band: int, ids: Sequence[int]) -> list[int]:
+        """Physical page of each id, for the kernels of one iteration; 0, the sink, where unbound."""
+        forward = self.bands[band].ids.forward
+        return [forward[unit] for unit in ids]
+
+    def _begin(self, name: str) -> Operation:
+        self.steps.check_between_steps(name)
+        self._operations += 1
+        return Operation(self._operations, f"freed by {name}")
+
+    def _demand(self, pages: int, slots: int) -> list[int]:
+        return [pages if self._binds_owner_ids(band) else slots for band in self.bands]
+
+    def _binds_owner_ids(self, band: Band) -> bool:
+        return band is self.owner or not band.layout.mints
+
+    def _state_band(self) -> Band:
+        return next(band for band in self.bands if not self._binds_owner_ids(band))
+
+    def _short_ids(self, demand: Sequence[int]) -> Shortage | None:
+        for index, minted in self.minted.items():
+            if demand[index] > minted.free_count:
+                name = self.bands[index].layout.name
+                return Shortage("ids", name, demand[index], minted.free_count)
+        return None
+
+    def _acquire(self, band: Band, count: int, span: tuple[int, int]) -> list[int]:
+        if not count:
+            return []
+        pages = band.take_holes(count)
+        if len(pages) < count:
+            self.reclaim.settle(band, count - len(pages))
+            pages += band.take_holes(count - len(pages))
+        if len(pages) < count:
+            band.claim(*span)
+            pages += band.take_holes(count - len(pages))
+        assert len(pages) == count, "the planned span does not hold what the plan promised"
+        self.reclaim.retreat(band)
+        self.counters.taken_pages += count
+        return pages
+
+    def _hand_out(self, band: Band, ids: Sequence[int], pages: Sequence[int]) -> None:
+        if not pages:
+            return
+        band.ids.bind(ids, pages)
+        if band.layout.zeroed:
+            self.device.zero_pages(Stream.SCHEDULE, band.index, pages)
+        self.device.write_map(Stream.SCHEDULE, band.index, ids, pages)
+
+    def _give_up(self, band: Band, ids: Sequence[int], operation: Operation) -> None:
+        if not ids:
+            return
+        pages = band.ids.unbind(ids, operation)
+        self.device.write_map(Stream.SCHEDULE, band.index, ids, [0] * len(ids))
+        self.reclaim.free(band, pages)
+
+
+__all__ = ["ChainAllocator", "Taken", "build_bands"]

@@ -1,0 +1,60 @@
+"""The one table that says what must be true before bytes in use may be touched.
+
+A row is the next toucher, a column is what may still be in flight on the bytes.  No other module
+compares a use with an action: the allocator and the engine loop look their rule up here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+
+class Toucher(Enum):
+    """Who touches the bytes next."""
+
+    HAND_OUT = "hand-out"  # schedule stream: zero, or target of a move
+    MOVE_SOURCE = "move source"  # schedule stream: read by a move
+    TABLE_WRITE = "table write"  # schedule stream: page map, request row
+    GROWTH = "growth"  # schedule stream: a band grows over bytes that another left
+    FORWARD = "forward"  # forward stream: page handed out without zeroing, table reads
+
+
+class InFlight(Enum):
+    """What may still be running on the bytes."""
+
+    SCHEDULE = "schedule"  # zeroing, moves, table writes
+    FORWARD = "forward"  # metadata and body of an unretired step
+
+
+class Clearance(Enum):
+    """What makes the touch safe."""
+
+    SAME_STREAM = "same stream"  # ordered by construction
+    NEVER_OFFERED = "never offered"  # the page stays pending, so nobody can choose it
+    WAIT_WRITER = "wait writer"  # S waits the newest unretired forward that writes it
+    WAIT_READ_END = "wait read end"  # S waits the shared-read end, or all of F if none is declared
+    WAIT_SCHEDULE = "wait schedule"  # F waits S at launch
+
+
+ClearanceTable = Mapping[tuple[Toucher, InFlight], Clearance]
+
+CLEARANCE: ClearanceTable = {
+    # Everything S enqueues runs in order on S.
+    (Toucher.HAND_OUT, InFlight.SCHEDULE): Clearance.SAME_STREAM,
+    (Toucher.MOVE_SOURCE, InFlight.SCHEDULE): Clearance.SAME_STREAM,
+    (Toucher.TABLE_WRITE, InFlight.SCHEDULE): Clearance.SAME_STREAM,
+    (Toucher.GROWTH, InFlight.SCHEDULE): Clearance.SAME_STREAM,
+    # A freed or vacated page may still be read and written by every forward in flight.  It stays
+    # pending inside the span, so it is neither a hole to take nor a byte to grow over.
+    (Toucher.HAND_OUT, InFlight.FORWARD): Clearance.NEVER_OFFERED,
+    (Toucher.GROWTH, InFlight.FORWARD): Clearance.NEVER_OFFERED,
+    # A copy that overtakes the writer carries the bytes from before the write.  Forwards that only
+    # read the page do not delay the copy, which reads too.
+    (Toucher.MOVE_SOURCE, InFlight.FORWARD): Clearance.WAIT_WRITER,
+    # The metadata phase of the running forward reads rows and maps; the body never does.
+    (Toucher.TABLE_WRITE, InFlight.FORWARD): Clearance.WAIT_READ_END,
+    # Zeroed pages, new rows and map entries must be in place before the metadata phase.
+    (Toucher.FORWARD, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
+    (Toucher.FORWARD, InFlight.FORWARD): Clearance.SAME_STREAM,
+}

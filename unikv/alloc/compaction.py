@@ -1,0 +1,120 @@
+"""Closing holes: planned as data, committed without decisions.
+
+A move copies live pages into holes on the schedule stream and rebinds their ids, so no request row
+changes.  It waits whatever may still write a source; forwards that only read one do not delay it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unikv.alloc.band import HOLE, LIVE, Band
+from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
+from unikv.alloc.forward_steps import ForwardSteps
+from unikv.alloc.page_usage import PageLedger
+from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.statistics import Counters
+from unikv.device.port import Device, Stream
+
+
+@dataclass(frozen=True, slots=True)
+class MovePlan:
+    """Pages to copy within one band, as one batch.
+
+    `sources` and `targets` are pages, equally many and disjoint, so the copies may run in any
+    order.
+    """
+
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.sources) == len(self.targets)
+        assert not set(self.sources) & set(self.targets)
+
+
+def plan_compaction(band: Band, limit: int) -> MovePlan:
+    """Plan at most `limit` moves, each of the deepest live page into the lowest hole."""
+    states, high = band.states, band.high
+    sources: list[int] = []
+    targets: list[int] = []
+    hole, live = states.find(HOLE, band.low, high), states.rfind(LIVE, band.low, high)
+    while len(sources) < limit and 0 <= hole < live:
+        sources.append(band.axis.page_at(live))
+        targets.append(band.axis.page_at(hole))
+        hole, live = states.find(HOLE, hole + 1, high), states.rfind(LIVE, band.low, live)
+    return MovePlan(tuple(sources), tuple(targets))
+
+
+def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
+    """Plan the copies that bring every live page of `band` into the pages `span`.
+
+    Only pages outside the new span are copied: the fewest copies possible for it, and no target is
+    ever a source.  Free slots are chosen lowest depth first.
+    """
+    low, high = band.axis.span_of_pages(*span)
+    states = band.states
+    sources = [
+        depth
+        for depth in range(band.low, band.high)
+        if states[depth] == LIVE and not low <= depth < high
+    ]
+    targets: list[int] = []
+    for depth in range(low, high):
+        if len(targets) == len(sources):
+            break
+        if states[depth] != LIVE:
+            targets.append(depth)
+    page_at = band.axis.page_at
+    return MovePlan(tuple(map(page_at, sources)), tuple(map(page_at, targets)))
+
+
+class PageMover:
+    """Carries out move plans; every copy of live pages goes through `copy`."""
+
+    __slots__ = ("_clearance", "_counters", "_device", "_ledger", "_reclaim", "_steps")
+
+    def __init__(
+        self,
+        device: Device,
+        steps: ForwardSteps,
+        ledger: PageLedger,
+        reclaim: Reclaim,
+        clearance: ClearanceTable,
+        counters: Counters,
+    ) -> None:
+        self._device = device
+        self._steps = steps
+        self._ledger = ledger
+        self._reclaim = reclaim
+        self._clearance = clearance
+        self._counters = counters
+
+    def compact(self, band: Band, limit: int) -> int:
+        """Close holes of `band` with at most `limit` moves; returns how many pages moved.
+
+        Order: may enqueue one wait, one copy kernel and one map write on the schedule stream.
+        Settles nothing and does not block the host.
+        """
+        plan = plan_compaction(band, limit)
+        if plan.sources:
+            self.copy(band, plan)
+            band.occupy_holes(plan.targets)
+            self._reclaim.vacate(band, plan.sources)
+        return len(plan.sources)
+
+    def copy(self, band: Band, plan: MovePlan) -> None:
+        """Copy and rebind one batch.  The caller accounts for the pages' states."""
+        self._wait_writers(band, plan.sources)
+        self._device.move_pages(Stream.SCHEDULE, band.index, plan.sources, plan.targets)
+        ids = band.ids.rebind(plan.sources, plan.targets)
+        self._device.write_map(Stream.SCHEDULE, band.index, ids, plan.targets)
+        self._counters.moved_pages += len(plan.sources)
+
+    def _wait_writers(self, band: Band, sources: Sequence[int]) -> None:
+        rule = self._clearance[Toucher.MOVE_SOURCE, InFlight.FORWARD]
+        if rule is Clearance.WAIT_WRITER:
+            writer = self._ledger.newest_writer(band.index, sources)
+            if writer and self._steps.wait(writer):
+                self._reclaim.writes_retired()

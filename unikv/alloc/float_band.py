@@ -1,0 +1,28 @@
+"""A band with two moving edges, between two neighbours.
+
+An empty float is transparent: it keeps no span, so its neighbours see through it.
+"""
+
+from __future__ import annotations
+
+from unikv.alloc.band import HOLE, UNCLAIMED, Band
+
+
+class FloatBand(Band):
+    """Sibling of `EndBand` whose span may leave both edges."""
+
+    __slots__ = ()
+
+    def retreat(self) -> int:
+        """Give up the holes that either frontier touches; an empty float gives up its span."""
+        states, low, high = self.states, self.low, self.high
+        while low < high and states[high - 1] == HOLE:
+            high -= 1
+            states[high] = UNCLAIMED
+        while low < high and states[low] == HOLE:
+            states[low] = UNCLAIMED
+            low += 1
+        left = (self.high - self.low) - (high - low)
+        self.low, self.high = low, high
+        self.holes -= left
+        return left

@@ -1,0 +1,130 @@
+"""The way back: from freed or vacated to free.
+
+A free is logical and waits for nothing; only the physical page pends.  It returns when the step it
+waits for is processed, or earlier when a take needs it and settles: the schedule stream waits the
+step's event, the host does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unikv.alloc.band import Band
+from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
+from unikv.alloc.forward_steps import ForwardSteps
+from unikv.alloc.page_usage import PageLedger, Use
+from unikv.alloc.statistics import Counters
+
+
+class Reclaim:
+    """Owns every step from live to hole.
+
+    Law: a page is pending exactly while a pending batch or a `VACATED` use names it.
+    """
+
+    __slots__ = ("_bands", "_clearance", "_counters", "_ledger", "_steps")
+
+    def __init__(
+        self,
+        bands: Sequence[Band],
+        steps: ForwardSteps,
+        ledger: PageLedger,
+        clearance: ClearanceTable,
+        counters: Counters,
+    ) -> None:
+        self._bands = bands
+        self._steps = steps
+        self._ledger = ledger
+        self._clearance = clearance
+        self._counters = counters
+
+    def free(self, band: Band, pages: Sequence[int]) -> None:
+        """Give up live pages: pending under the newest unprocessed step, holes without one."""
+        self._counters.freed_pages += len(pages)
+        step = self._steps.newest
+        if step and self._never_offered():
+            band.pend_live(pages)
+            band.pending_pages.add(step, pages)
+        else:
+            band.release_live(pages)
+            self.retreat(band)
+
+    def vacate(self, band: Band, pages: Sequence[int]) -> None:
+        """Give up the sources of a move, which forwards in flight may still read."""
+        step = self._steps.newest_unretired
+        if step and self._never_offered():
+            band.pend_live(pages)
+            self._ledger.add(Use.VACATED, band.index, pages, step)
+        else:
+            band.release_live(pages)
+        self.retreat(band)
+
+    def settle(self, band: Band, count: int) -> None:
+        """Return the oldest whole batches of `band` that cover `count` pages; all if none do.
+
+        Order: the schedule stream waits the newest of their steps.  Does not block the host.
+        """
+        through = covered = 0
+        waiting = [(step, len(pages)) for step, pages in band.pending_pages.batches()]
+        waiting += [
+            (use.step, len(use.pages))
+            for use in self._ledger.uses()
+            if use.use is Use.VACATED and use.band == band.index
+        ]
+        for step, pages in sorted(waiting):
+            if covered >= count and step > through:
+                break
+            through = step
+            covered += pages
+        if through:
+            self._settle_through(through)
+            band.release_pending(band.pending_pages.take_through(through))
+
+    def settle_all(self) -> None:
+        """Return every pending page of every band, and let frontiers retreat."""
+        newest = max(
+            max(band.pending_pages.newest(), self._ledger.newest_vacated(band.index))
+            for band in self._bands
+        )
+        if not newest:
+            return
+        self._settle_through(newest)
+        for band in self._bands:
+            band.release_pending(band.pending_pages.take_through(newest))
+            self.retreat(band)
+
+    def process(self, number: int) -> None:
+        """Step `number` and every earlier one is processed: return what waited for them."""
+        self._steps.process(number)
+        self._end_uses()
+        for band in self._bands:
+            pages = band.pending_pages.take_through(number)
+            if pages:
+                band.release_pending(pages)
+            self.retreat(band)
+
+    def retreat(self, band: Band) -> None:
+        """Let the frontier of `band` give up the holes it touches."""
+        self._counters.retreats += band.retreat()
+
+    def writes_retired(self) -> None:
+        """The schedule stream waited past a writer: its writes are over."""
+        self._ledger.end_writes(self._steps.retired_through)
+
+    def _never_offered(self) -> bool:
+        rule = self._clearance[Toucher.HAND_OUT, InFlight.FORWARD]
+        return rule is Clearance.NEVER_OFFERED
+
+    def _settle_through(self, step: int) -> None:
+        self._counters.settles += 1
+        self._steps.wait(step)
+        self._end_uses()
+
+    def _end_uses(self) -> None:
+        retired = self._steps.retired_through
+        self._ledger.end_writes(retired)
+        for band in self._bands:
+            vacated = self._ledger.take_ready_vacated(band.index, retired)
+            if vacated:
+                band.release_pending(vacated)
+                self.retreat(band)

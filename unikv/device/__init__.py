@@ -1,0 +1,1 @@
+"""The port: the only door from the allocator to memory and streams."""

@@ -1,0 +1,42 @@
+"""Everything the library raises on purpose; each error names the ids, the value and what is allowed."""
+
+from __future__ import annotations
+
+
+class UnikvError(Exception):
+    """Base of all errors that this library raises on purpose."""
+
+
+class Shortage(UnikvError):
+    """A take that does not fit: a legal answer, given before anything changed.
+
+    Attributes:
+        kind: `"ids"` when virtual ids are short, `"bytes"` when no layout holds the demand,
+            `"rows"` when every request row is taken.
+        band: name of the band (or table) whose share is short; empty where no single one is.
+        asked: units asked for.
+        free: units that were free.
+    """
+
+    def __init__(self, kind: str, band: str, asked: int, free: int) -> None:
+        super().__init__(f"short of {kind}: {band or 'the chain'} was asked {asked}, has {free}")
+        self.kind = kind
+        self.band = band
+        self.asked = asked
+        self.free = free
+
+
+class OwnershipError(UnikvError):
+    """An id or page was freed, bound or used by somebody who does not own it."""
+
+
+class StepOrderError(UnikvError):
+    """A forward step was launched, recorded or processed out of turn."""
+
+
+class DeclarationError(UnikvError):
+    """A model was described with a layer or a figure that no model can have."""
+
+
+class PlanError(UnikvError):
+    """A possible model whose parts the sub-pools of one arena cannot hold."""

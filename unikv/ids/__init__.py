@@ -1,0 +1,1 @@
+"""Virtual ids that requests keep, and where their bytes are now."""

@@ -1,0 +1,145 @@
+"""Virtual to physical and back, on the host, where it is the truth.
+
+Device page maps are replicas written in stream order; nothing here reads them.  Id 0 and page 0
+stand for the sink: an unbound id reads as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from unikv.errors import OwnershipError
+
+
+class Operation(NamedTuple):
+    """The allocator operation an id was last freed by, for the text of a double free."""
+
+    serial: int
+    name: str
+
+
+NEVER = Operation(0, "never handed out")
+
+
+class UnitIds:
+    """One band's page map.
+
+    Law: `forward[id] == page` exactly if `inverse[page] == id`, for every bound id and page.
+
+    Attributes:
+        forward: page of each id, 0 where unbound.  As long as the *minting* band's id space.
+        inverse: id of each page, 0 where unbound.  As long as this band's own page space.
+    """
+
+    __slots__ = ("_freed_by", "forward", "inverse", "name")
+
+    def __init__(self, name: str, id_count: int, page_count: int) -> None:
+        self.name = name
+        self.forward = [0] * (id_count + 1)
+        self.inverse = [0] * (page_count + 1)
+        self._freed_by = [NEVER] * (id_count + 1)
+
+    def bind(self, ids: Sequence[int], pages: Sequence[int]) -> None:
+        """Let each id name the page at the same place.
+
+        Raises:
+            OwnershipError: if an id or a page is bound already; nothing has changed then.
+        """
+        assert len(ids) == len(pages)
+        forward, inverse = self.forward, self.inverse
+        for unit, page in zip(ids, pages, strict=True):
+            if forward[unit] or inverse[page]:
+                raise OwnershipError(
+                    f"band {self.name!r}: bind of id {unit} to page {page}, but id {unit} names"
+                    f" page {forward[unit]} and page {page} belongs to id {inverse[page]}"
+                    " (0 is none); free the old binding first"
+                )
+        for unit, page in zip(ids, pages, strict=True):
+            forward[unit] = page
+            inverse[page] = unit
+
+    def unbind(self, ids: Sequence[int], operation: Operation) -> list[int]:
+        """Forget the ids and return their pages, in the same order.
+
+        Raises:
+            OwnershipError: if an id is unbound, listed twice or out of range; it names the
+                operation that freed it before, and nothing has changed.
+        """
+        pages = self.pages_of(ids)
+        if len(set(ids)) != len(ids):
+            twice = sorted({unit for unit in ids if list(ids).count(unit) > 1})
+            raise OwnershipError(f"band {self.name!r}: {operation.name} lists ids {twice} twice")
+        forward, inverse, freed_by = self.forward, self.inverse, self._freed_by
+        for unit, page in zip(ids, pages, strict=True):
+            forward[unit] = 0
+            inverse[page] = 0
+            freed_by[unit] = operation
+        return pages
+
+    def rebind(self, sources: Sequence[int], targets: Sequence[int]) -> list[int]:
+        """Let the ids of `sources` name `targets` instead; returns those ids, in order."""
+        forward, inverse = self.forward, self.inverse
+        ids = [inverse[page] for page in sources]
+        for unit, source, target in zip(ids, sources, targets, strict=True):
+            assert unit and not inverse[target]
+            inverse[source] = 0
+            inverse[target] = unit
+            forward[unit] = target
+        return ids
+
+    def pages_of(self, ids: Sequence[int]) -> list[int]:
+        """Pages that the ids name.
+
+        Raises:
+            OwnershipError: if an id is out of range or unbound.
+        """
+        if ids and (min(ids) < 1 or max(ids) >= len(self.forward)):
+            wrong = [unit for unit in ids if not 1 <= unit < len(self.forward)]
+            raise OwnershipError(
+                f"band {self.name!r}: ids {wrong} are outside 1..{len(self.forward) - 1}"
+            )
+        forward = self.forward
+        pages = [forward[unit] for unit in ids]
+        if 0 in pages:
+            unbound = [unit for unit in ids if not forward[unit]]
+            history = ", ".join(
+                f"id {unit} {self._freed_by[unit].name}"
+                + (f" by operation {self._freed_by[unit].serial}" * (self._freed_by[unit] != NEVER))
+                for unit in unbound
+            )
+            raise OwnershipError(
+                f"band {self.name!r}: ids {unbound} name no page ({history});"
+                " only a bound id may be freed or used"
+            )
+        return pages
+
+
+class MintedIds:
+    """The ids a minting band has left, last freed first.
+
+    Law: an id is in the free list or with a caller, never both.
+    """
+
+    __slots__ = ("_free",)
+
+    def __init__(self, id_count: int) -> None:
+        self._free = list(range(id_count, 0, -1))
+
+    @property
+    def free_count(self) -> int:
+        """Ids that can be minted now."""
+        return len(self._free)
+
+    def mint(self, count: int) -> list[int]:
+        """Hand out `count` ids; the caller has checked that so many are free."""
+        assert 0 <= count <= len(self._free)
+        split = len(self._free) - count
+        minted = self._free[split:]
+        del self._free[split:]
+        minted.reverse()
+        return minted
+
+    def give_back(self, ids: Sequence[int]) -> None:
+        """Return freed ids; they may be minted again at once."""
+        self._free.extend(ids)

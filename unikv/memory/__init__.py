@@ -1,0 +1,1 @@
+"""The arena: one run of bytes that every band shares."""
