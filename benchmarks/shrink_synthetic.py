@@ -83,29 +83,29 @@ def needs_count(rng: random.Random, length: int, needed: int, count: int) -> Cas
 
 def needs_pairs(rng: random.Random, length: int, needed: int, apart: int) -> Case:
     """Fails while some items are there and no pair is broken; a third of all items are paired."""
-    kinds: list[Item] = [Item("plain", place) for place in range(length)]
+    items: list[Item] = [Item("plain", place) for place in range(length)]
     for low in range(length - apart):
         high = low + rng.randint(1, apart)
-        both_free = kinds[low].kind == kinds[high].kind == "plain"
+        both_free = items[low].kind == items[high].kind == "plain"
         if both_free and rng.random() < 0.2:
-            kinds[low], kinds[high] = Item("open", low), Item("close", low)
-    return _whole_pairs(tuple(kinds), set(rng.sample(kinds, needed)))
+            items[low], items[high] = Item("open", low), Item("close", low)
+    return _whole_pairs(tuple(items), set(rng.sample(items, needed)))
 
 
 def needs_queue(rng: random.Random, length: int, needed: int, depth: int) -> Case:
     """As `needs_pairs`, where pairs close in the order opened, with up to `depth` open."""
-    kinds: list[Item] = []
+    items: list[Item] = []
     opened: deque[int] = deque()
-    while len(kinds) < length or opened:
-        chance = rng.random() if len(kinds) < length else 0.5
+    while len(items) < length or opened:
+        chance = rng.random() if len(items) < length else 0.5
         if chance < 0.35 and len(opened) < depth:
-            opened.append(len(kinds))
-            kinds.append(Item("open", len(kinds)))
+            opened.append(len(items))
+            items.append(Item("open", len(items)))
         elif chance < 0.7 and opened:
-            kinds.append(Item("close", opened.popleft()))
+            items.append(Item("close", opened.popleft()))
         else:
-            kinds.append(Item("plain", len(kinds)))
-    return _whole_pairs(tuple(kinds), set(rng.sample(kinds, needed)))
+            items.append(Item("plain", len(items)))
+    return _whole_pairs(tuple(items), set(rng.sample(items, needed)))
 
 
 def _whole_pairs(sequence: tuple[Item, ...], wanted: set[Item]) -> Case:

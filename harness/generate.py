@@ -95,6 +95,7 @@ class Generator:
         self._blocks = 0
         self._past_blocks: list[tuple[int, ...]] = []
         self._refused = False
+        self._frees_at_flush = 0
         weights = {**OPERATION_WEIGHTS, **scenario.weights}
         if strategy == "swarm":
             weights = {name: self._swarmed(name, weight) for name, weight in weights.items()}
@@ -115,7 +116,13 @@ class Generator:
             operation = self._choose[bisect_right(self._bounds, at)](world)
             if operation is not None:
                 return operation
-        return self._complete(world)
+        return self._get_going(world)
+
+    def _get_going(self, world: World) -> Operation:
+        """Something that is possible in any world; host waits would hide races from the clocks."""
+        if world.steps:
+            return Process()
+        return self._arrive(world) or self._abort(world) or IdleCheck()
 
     def heard(self, outcome: Outcome) -> None:
         """The engine's reaction to the last answer: a refusal makes it give something back."""
@@ -151,16 +158,17 @@ class Generator:
     def _between_launch_and_record(self, world: World) -> Operation:
         step = world.open_step
         assert step is not None
-        if world.setup.read_end and not step.declares_read_end and not self._read_end_late:
+        unordered = world.unordered_step is not None
+        declare = world.setup.read_end and unordered and not step.declares_read_end
+        if declare and not self._read_end_late:
             return SharedReadEnd()
         draw = self._choices.below(8)
-        if draw == 0 and world.unordered_step is not None:
+        if draw == 0 and unordered:
             return Barrier()
-        if draw <= 2:
-            return self._complete(world)
-        if world.setup.read_end and not step.declares_read_end:
-            return SharedReadEnd()
-        return Record()
+        complete = self._complete(world) if draw <= 2 else None
+        if complete is not None:
+            return complete
+        return SharedReadEnd() if declare else Record()
 
     def _pick(self, requests: list[Request]) -> Request | None:
         return requests[self._choices.below(len(requests))] if requests else None
@@ -206,6 +214,8 @@ class Generator:
         queued = [r for r in world.requests.values() if r.phase is Phase.QUEUED]
         if not queued or len(world.requests) - len(queued) >= world.setup.rows:
             return None
+        if self._refused and self._choices.below(4):
+            return self._give_back(world)
         request = queued[self._choices.below(min(2, len(queued)))]
         return Admit(request.name, self._tokens())
 
@@ -279,7 +289,13 @@ class Generator:
 
     def _cache_prefix(self, world: World) -> Operation | None:
         block_tokens = world.setup.block_pages * world.setup.page_slots
-        ready = [r for r in _running(world) if r.blocks and r.length >= block_tokens]
+        ready = [
+            r
+            for r in _running(world)
+            if block_tokens <= r.length
+            and r.blocks
+            and r.blocks[: r.length // block_tokens] not in world.prefixes
+        ]
         if world.state_band >= 0:
             ready = [
                 r
@@ -290,15 +306,20 @@ class Generator:
         return CachePrefix(request.name) if request else None
 
     def _flush(self, world: World) -> Operation | None:
-        return Flush(1 + self._choices.below(8)) if _running(world) else None
+        if world.frees == self._frees_at_flush:
+            return None
+        self._frees_at_flush = world.frees
+        return Flush(1 + self._choices.below(8))
 
     def _relieve(self, world: World) -> Operation | None:
         return Relieve(1 + self._choices.below(8), self._choices.below(2))
 
-    def _complete(self, world: World) -> Operation:
-        rank = self._choices.below(world.setup.ranks)
-        stream = Stream.SCHEDULE if self._choices.below(3) == 0 else Stream.FORWARD
-        return Complete(rank, int(stream), 1 + self._choices.below(3))
+    def _complete(self, world: World) -> Operation | None:
+        started = world.device.started()
+        if not started:
+            return None
+        rank, stream = started[self._choices.below(len(started))]
+        return Complete(rank, stream, 1 + self._choices.below(3))
 
 
 def _running(world: World) -> list[Request]:

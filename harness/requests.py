@@ -82,18 +82,21 @@ class Request:
 class Holds:
     """References to ids of one band: requests and cached prefixes that still want them.
 
-    Law: an id is allocated exactly while its count is above 0.
+    Law: an id is allocated exactly while its count is above 0; `held` is how many there are.
     """
 
-    __slots__ = ("counts",)
+    __slots__ = ("counts", "held")
 
     def __init__(self, id_count: int) -> None:
         self.counts = [0] * (id_count + 1)
+        self.held = 0
 
     def add(self, ids: Sequence[int]) -> None:
         """One more reference to each."""
         counts = self.counts
         for unit in ids:
+            if not counts[unit]:
+                self.held += 1
             counts[unit] += 1
 
     def drop(self, ids: Sequence[int]) -> list[int]:
@@ -104,6 +107,7 @@ class Holds:
             counts[unit] -= 1
             if not counts[unit]:
                 released.append(unit)
+        self.held -= len(released)
         return released
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.subject import Answer, Use
+from harness.subject import Answer, Book, Use
 from unikv.device.port import Device, Event, StorageLayout, Stream
 from unikv.errors import OwnershipError, Shortage, StepOrderError
 
@@ -31,6 +31,13 @@ class _Pool:
     def free_pages(self) -> int:
         """Holes and pending pages: what a take may have once it waited."""
         return self.states.count(_HOLE) + len(self.waiting)
+
+    def book(self) -> Book:
+        """Its pages by state, counted apart from the states."""
+        size, waiting = self.high - self.low, len(self.waiting)
+        live = len(self.inverse) - self.inverse.count(0)
+        counts = (live, size - live - waiting, waiting, 0)
+        return Book(bytes(self.states), (self.low, self.high), counts)
 
     def bind(self, unit: int) -> int:
         """Give `unit` the lowest hole."""
@@ -190,20 +197,9 @@ class StaticSubject:
         forward = self._pools[band].forward
         return [forward[unit] for unit in ids]
 
-    def page_states(self, band: int) -> bytes:
-        """State of every page, by page."""
-        return bytes(self._pools[band].states)
-
-    def counts(self, band: int) -> tuple[int, int, int, int]:
-        """Live, hole, pending and fixed pages."""
-        pool = self._pools[band]
-        size, waiting = pool.high - pool.low, len(pool.waiting)
-        live = len(pool.inverse) - pool.inverse.count(0)
-        return (live, size - live - waiting, waiting, 0)
-
-    def span(self, band: int) -> tuple[int, int]:
-        """The pool, claimed for ever."""
-        return (self._pools[band].low, self._pools[band].high)
+    def books(self) -> list[Book]:
+        """The pools, claimed for ever."""
+        return [pool.book() for pool in self._pools]
 
     def page_map(self, band: int) -> list[int]:
         """Page of every id."""

@@ -35,6 +35,20 @@ class Use(NamedTuple):
     step: int
 
 
+class Book(NamedTuple):
+    """A subject's account of one band.
+
+    Attributes:
+        states: state of every page, by page: 0 unclaimed, 1 live, 2 hole, 3 pending, 4 fixed.
+        span: claimed pages `[low, high)`; `(0, 0)` when there are none.
+        counts: live, hole, pending and fixed pages, as it counts them.
+    """
+
+    states: bytes
+    span: tuple[int, int]
+    counts: tuple[int, int, int, int]
+
+
 class Subject(Protocol):
     """An allocator under test.
 
@@ -106,16 +120,8 @@ class Subject(Protocol):
         """Physical pages for the kernels of one step; 0 where unbound."""
         ...
 
-    def page_states(self, band: int) -> bytes:
-        """State of every page, by page: 0 unclaimed, 1 live, 2 hole, 3 pending, 4 fixed."""
-        ...
-
-    def counts(self, band: int) -> tuple[int, int, int, int]:
-        """Its own account of live, hole, pending and fixed pages."""
-        ...
-
-    def span(self, band: int) -> tuple[int, int]:
-        """Claimed pages `[low, high)`; `(0, 0)` when there are none."""
+    def books(self) -> list[Book]:
+        """Its own account of every band's pages."""
         ...
 
     def page_map(self, band: int) -> list[int]:

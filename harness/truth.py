@@ -49,6 +49,7 @@ class Truth:
         steps: recorded steps that are not processed, by number.
         settled_through: newest step that the allocator let the schedule stream wait for.
         problems: what was seen since last cleared.
+        revision: changes with everything that the state checks compare with.
     """
 
     def __init__(self, layout: StorageLayout, device: ModeledDevice) -> None:
@@ -69,6 +70,7 @@ class Truth:
         self.processed_through = 0
         self.settled_through = 0
         self.problems: list[Problem] = []
+        self.revision = 0
         self._events: dict[ModeledEvent, int] = {}
         self._granules = [band.page_bytes // device.granule for band in layout.bands]
         self._granule_owner = [0] * (layout.total_bytes // device.granule)
@@ -112,6 +114,7 @@ class Truth:
 
     def map_written(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         """The allocator submits a map write; called before the device applies it."""
+        self.revision += 1
         entries = self._device.program.maps[band]
         for unit, page in zip(ids, pages, strict=True):
             old = entries[unit]
@@ -122,17 +125,20 @@ class Truth:
 
     def waited(self, event: ModeledEvent) -> None:
         """The allocator lets the schedule stream wait for `event`."""
+        self.revision += 1
         step = self._events.get(event, 0)
         if step > self.settled_through:
             self.settled_through = step
 
     def recorded(self, number: int, event: ModeledEvent, writes: Sequence[Sequence[int]]) -> None:
         """A step has its event; `writes` are, per band, the pages it writes."""
+        self.revision += 1
         self._events[event] = number
         self.steps[number] = StepUse(number, tuple(frozenset(pages) for pages in writes))
 
     def processed(self, number: int) -> None:
         """The host synchronized the step: what waited for it is free."""
+        self.revision += 1
         self.steps.pop(number, None)
         self.processed_through = number
         for index, pending in enumerate(self.pending):

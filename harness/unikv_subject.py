@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.subject import Answer, Use
+from harness.subject import Answer, Book, Use
 from unikv.device.port import Device, Event, StorageLayout
 from unikv.storage import KVStorage
 
@@ -17,6 +17,11 @@ class UnikvSubject:
 
     def __init__(self, layout: StorageLayout, device: Device) -> None:
         self.storage = KVStorage(layout, device)
+        # The pages below the first one that a band can claim, which every book starts with.
+        self._bands = [
+            (band, bytes(band.axis.pages_of_span(0, len(band.states))[0]))
+            for band in self.storage.chain.bands
+        ]
 
     def fits(self, pages: int, slots: int) -> bool:
         """Whether a take would succeed now."""
@@ -75,21 +80,16 @@ class UnikvSubject:
         """Physical pages for the kernels of one step."""
         return self.storage.chain.translate(band, ids)
 
-    def page_states(self, band: int) -> bytes:
-        """State of every page, by page."""
-        part = self.storage.chain.bands[band]
-        states = bytes(part.states)
-        low, _ = part.axis.pages_of_span(0, len(states))
-        return bytes(low) + states[:: part.axis.step]
-
-    def counts(self, band: int) -> tuple[int, int, int, int]:
-        """Live, hole, pending and fixed pages."""
-        part = self.storage.chain.bands[band]
-        return (part.live, part.holes, part.pending, part.fixed)
-
-    def span(self, band: int) -> tuple[int, int]:
-        """Claimed pages `[low, high)`."""
-        return self.storage.chain.bands[band].span()
+    def books(self) -> list[Book]:
+        """Its account of every band's pages."""
+        return [
+            Book(
+                below + band.states[:: band.axis.step],
+                band.span(),
+                (band.live, band.holes, band.pending, band.fixed),
+            )
+            for band, below in self._bands
+        ]
 
     def page_map(self, band: int) -> list[int]:
         """Page of every id."""

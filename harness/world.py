@@ -14,7 +14,7 @@ from harness.device.modeled import ModeledDevice, ModeledEvent, RankPort
 from harness.engine import Engine, Step
 from harness.requests import Holds, Prefix, Request
 from harness.scenario import Setup
-from harness.subject import Answer, Subject
+from harness.subject import Answer, Book, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
 from unikv.device.port import Device, Event, StorageLayout, Stream
@@ -61,6 +61,7 @@ class World:
         open_step: launched and not recorded.
         unordered_step: newest launched step whose table reads the schedule stream has not waited.
         token_bands, window_bands: indices; `state_band` is -1 in models without state.
+        books: the first rank's account of every band after the last operation.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
 
@@ -79,7 +80,10 @@ class World:
         self.open_step: Step | None = None
         self.unordered_step: Step | None = None
         self.step_count = 0
+        self.frees = 0
+        self.books: list[Book] = []
         bands = setup.bands
+        self.band_range = range(len(bands))
         self.owner_band = len(bands) - 1
         self.token_bands = [i for i, band in enumerate(bands) if band.kind != "state"]
         self.window_bands = [i for i, band in enumerate(bands) if band.kind == "window"]
@@ -175,6 +179,7 @@ class World:
         """Free virtual pages that nobody holds any more."""
         if ids:
             self.order_tables()
+            self.frees += 1
             self.truth.given_back(self.owner_band, ids)
             self.ask("free", ids)
 
@@ -189,6 +194,7 @@ class World:
         """Free window rows whose pages live on in the owner."""
         if ids:
             self.order_tables()
+            self.frees += 1
             self.ask("retire", band, ids)
 
     # The engine's loop ---------------------------------------------------------------------

@@ -21,9 +21,7 @@ def examine(world: World) -> list[Violation]:
     subject, truth = world.subjects[0], world.truth
     boundary, below = world.layout.sink_bytes, "the sink"
     for band, part in enumerate(world.layout.bands):
-        states = subject.page_states(band)
-        low, high = subject.span(band)
-        counts = subject.counts(band)
+        states, (low, high), counts = world.books[band]
         counted = (states.count(1), states.count(2), states.count(3), states.count(4))
         if counts != counted:
             _report(world, found, "counts", f"{part.name!r} counts {counts}, holds {counted}")

@@ -22,14 +22,14 @@ def examine(world: World) -> list[Violation]:
                 f"rank {rank} submitted {world.ports[rank].log}, rank 0 {log}",
             )
         other = world.subjects[rank]
-        for band, part in enumerate(world.layout.bands):
-            if (
-                other.page_states(band) != first.page_states(band)
-                or other.page_map(band) != first.page_map(band)
-                or other.counts(band) != first.counts(band)
-            ):
-                text = f"rank {rank} keeps other books of band {part.name!r} than rank 0"
-                _report(world, found, "states differ", text)
+        if other.books() != world.books:
+            text = f"rank {rank} keeps {other.books()}, rank 0 {world.books}"
+            _report(world, found, "books differ", text)
+        for band in world.band_range:
+            if other.page_map(band) != first.page_map(band):
+                name = world.layout.bands[band].name
+                text = f"rank {rank} has another page map of band {name!r} than rank 0"
+                _report(world, found, "maps differ", text)
     return found
 
 

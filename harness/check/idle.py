@@ -19,7 +19,7 @@ def examine(world: World) -> list[Violation]:
     found: list[Violation] = []
     subject = world.subjects[0]
     for band, part in enumerate(world.layout.bands):
-        live, holes, pending, fixed = subject.counts(band)
+        live, holes, pending, fixed = world.books[band].counts
         if pending or fixed:
             text = f"band {part.name!r}: {pending} pages pending, {fixed} fixed"
             _report(world, found, "pages left over", text)

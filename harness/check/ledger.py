@@ -15,10 +15,10 @@ _PENDING = 3
 def examine(world: World) -> list[Violation]:
     """Pages free too early or kept too long, and writes that one account lacks."""
     found: list[Violation] = []
-    subject, truth = world.subjects[0], world.truth
+    truth = world.truth
     retired = truth.retired_through
     for band, pending in enumerate(truth.pending):
-        states = subject.page_states(band)
+        states = world.books[band].states
         claimed = states.count(_PENDING)
         if not pending and not claimed:
             continue

@@ -29,14 +29,13 @@ def examine(world: World) -> list[Violation]:
             )
         )
     for band, holds in world.row_holds.items():
-        part = world.layout.bands[band]
-        expected = sum(map(bool, holds.counts))
-        if expected != truth.bound[band]:
+        if holds.held != truth.bound[band]:
+            part = world.layout.bands[band]
             found.append(
                 Violation(
                     check="ownership",
                     what=f"band {part.name!r}: {truth.bound[band]} rows are bound, the engine"
-                    f" holds {expected}",
+                    f" holds {holds.held}",
                     detail="held and bound rows differ",
                     operation=world.device.operation,
                 )

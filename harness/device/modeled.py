@@ -99,12 +99,13 @@ class Access(NamedTuple):
 class Rank:
     """How far one rank has come, and what its memory holds."""
 
-    __slots__ = ("image", "position", "started")
+    __slots__ = ("image", "position", "started", "waits_for")
 
     def __init__(self, layout: StorageLayout, streams: int) -> None:
         self.image = Image(layout)
-        self.position = [0] * streams
-        self.started = [False] * streams
+        self.position = [0] * streams  # program items that have passed, per stream
+        self.started = [False] * streams  # whether the launch at the head runs
+        self.waits_for = [-1] * streams  # the stream that the wait at the head is about
 
 
 Item = Launch | tuple[int, int]
@@ -202,6 +203,16 @@ class ModeledDevice:
             ended += 1
         return ended
 
+    def started(self) -> list[tuple[int, int]]:
+        """Every (rank, stream) whose head runs and could end now."""
+        return [
+            (rank, stream)
+            for rank, state in enumerate(self.ranks)
+            if True in state.started
+            for stream, runs in enumerate(state.started)
+            if runs
+        ]
+
     def drain(self) -> None:
         """End everything on every rank; the host has seen it all."""
         for stream in Stream:
@@ -267,26 +278,34 @@ class ModeledDevice:
         state.started[stream] = False
         state.position[stream] += 1
         self._advance(rank, stream)
-        for other in Stream:
-            if other != stream and not state.started[other]:
-                self._advance(rank, other)
+        self._wake(rank, stream)
+
+    def _wake(self, rank: int, stream: int) -> None:
+        """Let every stream go on whose head waits for `stream`."""
+        waits_for = self.ranks[rank].waits_for
+        if stream in waits_for:
+            for other, awaited in enumerate(waits_for):
+                if awaited == stream:
+                    self._advance(rank, other)
 
     def _advance(self, rank: int, stream: int) -> None:
-        """Pass satisfied waits at the head of a stream and start the launch behind them."""
+        """Pass satisfied waits at the head of an idle stream and start the launch behind them."""
         state, items = self.ranks[rank], self._items[stream]
         position = state.position
-        while position[stream] < len(items) and not state.started[stream]:
+        state.waits_for[stream] = -1
+        while position[stream] < len(items):
             item = items[position[stream]]
-            if isinstance(item, Launch):
+            if type(item) is Launch:
                 self._start(rank, stream, item)
                 return
             if position[item[0]] < item[1]:
+                state.waits_for[stream] = item[0]
                 return
             position[stream] += 1
             # Passing a wait ends no launch, but another stream may wait for this very mark.
-            for other in Stream:
-                if other != stream and not state.started[other]:
-                    self._advance(rank, other)
+            self._wake(rank, stream)
+            if state.started[stream]:
+                return
 
     def _force(self, rank: int, stream: int, index: int) -> None:
         """End work of a stream, and whatever it waits for, until `index` items have passed."""

@@ -16,7 +16,7 @@ from shrink import Budget, Pass, Problem, Reduction, reduce
 
 Predicate = Callable[[Sequence[int]], bool]
 
-same_every_time = settings(derandomize=True, database=None, deadline=None, max_examples=60)
+same_every_time = settings(derandomize=True, database=None, deadline=None, max_examples=40)
 
 
 class Case(NamedTuple):

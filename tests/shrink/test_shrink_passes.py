@@ -121,13 +121,12 @@ def test_runs_leave_two_needed_neighbours_wherever_they_are(pair: tuple[int, int
     assert problem.best == pair
 
 
-def test_runs_that_only_go_together_are_deleted() -> None:
-    def fails(candidate: Sequence[int]) -> bool:
-        return needs(0, 9)(candidate) and (3 in candidate) == (4 in candidate)
-
-    problem = problem_of(Case(tuple(range(10)), fails))
+@pytest.mark.parametrize("low", [0, 4, 8, 12])
+def test_a_run_that_only_goes_as_a_whole_is_deleted(low: int) -> None:
+    rest = without(range(16), *range(low, low + 4))
+    problem = problem_of(Case(tuple(range(16)), lambda c: needs(*rest)(c) and len(c) in (12, 16)))
     delete_runs(problem)
-    assert problem.best == (0, 9)
+    assert problem.best == rest
 
 
 @given(cases())

@@ -231,7 +231,7 @@ def test_an_observer_hears_of_passes_and_executions_in_order() -> None:
         "delete_runs",
         Progress(executions=3, cache_hits=1, length=2, accepted=False),
         "delete_pairs",
-        Progress(executions=4, cache_hits=3, length=2, accepted=False),
+        Progress(executions=4, cache_hits=1, length=2, accepted=False),
     ]
 
 

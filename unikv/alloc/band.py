@@ -36,6 +36,7 @@ class Band:
         states: one state per page, by depth.
         low, high: the span `[low, high)`, in depth.
         ids: which virtual id names which page.
+        revision: changes with every count and with the span, so that answers may be kept.
         pending_pages: freed pages that wait for a forward, by batch.
     """
 
@@ -52,6 +53,7 @@ class Band:
         "low",
         "pending",
         "pending_pages",
+        "revision",
         "states",
     )
 
@@ -64,6 +66,7 @@ class Band:
         self.live = self.holes = self.pending = self.fixed = 0
         # Every hole lies at this depth or deeper, so the lowest one is found without a scan.
         self._hint = 0
+        self.revision = 0
         self.ids = UnitIds(layout.name, layout.id_count, max(axis.base, axis.base + page_count))
         self.pending_pages = PendingPages()
 
@@ -92,6 +95,7 @@ class Band:
             taken.append(base + step * depth)
             depth += 1
         self._hint = depth
+        self.revision += 1
         self.holes -= len(taken)
         self.live += len(taken)
         return taken
@@ -130,6 +134,7 @@ class Band:
             self.states[start:end] = bytes([HOLE]) * (end - start)
         self.holes += (high - low) - (self.high - self.low)
         self.low, self.high = low, high
+        self.revision += 1
         self._hint = min(self._hint, low)
 
     def relocate(self, low_page: int, high_page: int, moved: Sequence[int]) -> None:
@@ -144,6 +149,7 @@ class Band:
         self.states[self.low : self.high] = bytes(self.high - self.low)
         self.states[low:high] = kept
         self.low, self.high = low, high
+        self.revision += 1
         self._hint = low
         base, step = self.axis.base, self.axis.step
         for page in moved:
@@ -158,6 +164,7 @@ class Band:
         raise NotImplementedError
 
     def _mark(self, pages: Sequence[int], before: int, after: int) -> None:
+        self.revision += 1
         states, base, step = self.states, self.axis.base, self.axis.step
         lowest = len(states)
         for page in pages:
@@ -182,6 +189,7 @@ class EndBand(Band):
             high -= 1
             states[high] = UNCLAIMED
         left = self.high - high
+        self.revision += left
         self.high = high
         self.holes -= left
         return left

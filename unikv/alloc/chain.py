@@ -86,6 +86,7 @@ class ChainAllocator:
             arena, self.bands, self.steps, self.reclaim, self.mover, self.counters
         )
         self._operations = 0
+        self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
 
     def fits(self, pages: int, slots: int) -> bool:
         """Whether `take(pages, slots)` succeeds now; a yes is a successful take."""
@@ -216,7 +217,7 @@ class ChainAllocator:
         return Operation(self._operations, f"freed by {name}")
 
     def _demand(self, pages: int, slots: int) -> list[int]:
-        return [pages if self._binds_owner_ids(band) else slots for band in self.bands]
+        return [slots if takes_slots else pages for takes_slots in self._takes_slots]
 
     def _binds_owner_ids(self, band: Band) -> bool:
         return band is self.owner or not band.layout.mints

@@ -23,6 +23,7 @@ class FloatBand(Band):
             states[low] = UNCLAIMED
             low += 1
         left = (self.high - self.low) - (high - low)
+        self.revision += left
         self.low, self.high = low, high
         self.holes -= left
         return left

@@ -21,7 +21,7 @@ from unikv.memory.arena import Arena
 class Relief:
     """Answers whether a demand fits and lays the chain out so that it does."""
 
-    __slots__ = ("_arena", "_bands", "_counters", "_mover", "_reclaim", "_steps")
+    __slots__ = ("_arena", "_bands", "_counters", "_kept", "_mover", "_reclaim", "_revisions", "_steps")
 
     def __init__(
         self,
@@ -38,9 +38,18 @@ class Relief:
         self._reclaim = reclaim
         self._mover = mover
         self._counters = counters
+        self._revisions = [band.revision for band in bands]
+        self._kept = self._snapshot()
 
     def snapshot(self) -> ChainView:
-        """Counts and spans of every band, as the frozen input of a plan."""
+        """Counts and spans of every band, as the frozen input of a plan; kept until one changes."""
+        revisions = [band.revision for band in self._bands]
+        if revisions != self._revisions:
+            self._revisions = revisions
+            self._kept = self._snapshot()
+        return self._kept
+
+    def _snapshot(self) -> ChainView:
         last = len(self._bands) - 1
         views = []
         for index, band in enumerate(self._bands):
