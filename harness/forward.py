@@ -125,11 +125,11 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
             low_slot = max(position - index * slots, 0)
             high_slot = min(end - index * slots, slots)
             index += 1
-            data = world.stamps((high_slot - low_slot) * setup.entry_cells)
+            fresh = world.stamps((high_slot - low_slot) * setup.entry_cells)
             page_content = content[unit]
             assert page_content is not None
-            page_content[low_slot * entry : high_slot * entry] = data
-            batch.writes.append((low + low_slot * entry, low + high_slot * entry, data))
+            page_content[low_slot * entry : high_slot * entry] = fresh
+            batch.writes.append((low + low_slot * entry, low + high_slot * entry, fresh))
             batch.after.append((low, high, bytes(page_content)))
             batch.written_ids[band].append(unit)
             written.append(low // size)
@@ -164,16 +164,16 @@ def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> 
         if data != content[unit]:
             content_check.compare_page(world, band, unit, page_of[unit], data)
     for request in requests:
-        stamp = world.stamps(cells)
+        written_state = world.stamps(cells)
         outputs = [request.slot]
         if request.checkpoint_due:
             outputs.append(request.checkpoint)
             request.checkpoint_length = request.length + request.prepared
         for unit in outputs:
-            content[unit] = bytearray(stamp)
+            content[unit] = bytearray(written_state)
             low = page_of[unit] * size
-            batch.writes.append((low, low + size, stamp))
-            batch.after.append((low, low + size, stamp))
+            batch.writes.append((low, low + size, written_state))
+            batch.after.append((low, low + size, written_state))
         request.stateful = True
         request.checkpoint_due = False
         if request.source_key:

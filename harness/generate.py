@@ -39,33 +39,10 @@ from harness.ops import (
     SharedReadEnd,
 )
 from harness.requests import Phase, Request
-from harness.scenario import Scenario
+from harness.scenario import OPERATION_WEIGHTS, Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
 from harness.world import World
 from unikv.advance import first_needed_page
-from unikv.device.port import Stream
-
-OPERATION_WEIGHTS: Mapping[str, int] = {
-    "arrive": 10,
-    "admit": 12,
-    "chunk": 10,
-    "decode": 22,
-    "launch": 30,
-    "process": 22,
-    "finish": 6,
-    "abort": 2,
-    "retract": 2,
-    "advance": 8,
-    "checkpoint": 6,
-    "cache_prefix": 4,
-    "evict_prefix": 3,
-    "flush": 5,
-    "relieve": 2,
-    "complete": 14,
-    "host_sync": 1,
-    "idle_check": 1,
-}
-"""How often each operation is tried, relative to the others; a scenario overrides by name."""
 
 _ALWAYS = frozenset({"arrive", "admit", "chunk", "decode", "launch", "process"})
 """Operations that no swarm switches off: without them nothing happens."""
@@ -220,9 +197,7 @@ class Generator:
         return Admit(request.name, self._tokens())
 
     def _chunk(self, world: World) -> Operation | None:
-        request = self._pick(
-            [r for r in _running(world) if not r.prepared and r.length < r.prompt]
-        )
+        request = self._pick([r for r in _running(world) if not r.prepared and r.length < r.prompt])
         return Chunk(request.name, self._tokens()) if request else None
 
     def _decode(self, world: World) -> Operation | None:
@@ -298,9 +273,7 @@ class Generator:
         ]
         if world.state_band >= 0:
             ready = [
-                r
-                for r in ready
-                if r.checkpoint_length and r.checkpoint_length % block_tokens == 0
+                r for r in ready if r.checkpoint_length and r.checkpoint_length % block_tokens == 0
             ]
         request = self._pick(ready)
         return CachePrefix(request.name) if request else None

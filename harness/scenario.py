@@ -7,6 +7,7 @@ are refused, and every figure has bounds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +17,38 @@ from msgspec import Meta
 
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
+from harness.probes import PROBES
 from unikv.declare import ModelDeclaration
+from unikv.device.port import BandLayout, StorageLayout
 from unikv.errors import UnikvError
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
-from unikv.device.port import BandLayout, StorageLayout
 
 FILE_BYTES_MAX = 1 << 20
+TABLE_ENTRIES_MAX = 1 << 22
 CELL_BYTES = 4
 """Bytes of one stamp: what the modeled device keeps for one slot, layer group and K/V half."""
+
+OPERATION_WEIGHTS: Mapping[str, int] = {
+    "arrive": 10,
+    "admit": 12,
+    "chunk": 10,
+    "decode": 22,
+    "launch": 30,
+    "process": 22,
+    "finish": 6,
+    "abort": 2,
+    "retract": 2,
+    "advance": 8,
+    "checkpoint": 6,
+    "cache_prefix": 4,
+    "evict_prefix": 3,
+    "flush": 5,
+    "relieve": 2,
+    "complete": 14,
+    "host_sync": 1,
+    "idle_check": 1,
+}
+"""How often each operation is tried, relative to the others; a scenario overrides by name."""
 
 Natural = Annotated[int, Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -218,9 +243,6 @@ def check_scenario(scenario: Scenario, place: str) -> None:
     Raises:
         InputError: with place, value and what is allowed.
     """
-    from harness.generate import OPERATION_WEIGHTS  # the generator owns the names
-    from harness.probes import PROBES
-
     if not scenario.why.strip():
         raise InputError(f"{place}: why is empty; say which hazard the scenario provokes")
     for section in (scenario.pressure, scenario.requests, scenario.loop):
@@ -269,10 +291,51 @@ def _entry_cells(scenario: Scenario, plan: KVStoragePlan) -> list[int]:
     slots = [
         1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
     ]
-    cells = [max(2, round(pool.entry_bytes / scenario.scale.entry_bytes)) for pool in plan.sub_pools]
+    cells = [
+        max(2, round(pool.entry_bytes / scenario.scale.entry_bytes)) for pool in plan.sub_pools
+    ]
     smallest = min(cell * slot for cell, slot in zip(cells, slots, strict=True))
     most = smallest * scenario.scale.page_ratio_max
     return [min(cell, max(2, most // slot)) for cell, slot in zip(cells, slots, strict=True)]
+
+
+def check_setup(setup: Setup, place: str) -> None:
+    """Refuse a stored setup whose parts do not fit together or that would not fit in memory.
+
+    Raises:
+        InputError: with place, value and what is allowed.
+    """
+    kinds = [band.kind for band in setup.bands]
+    for index, band in enumerate(setup.bands):
+        here = f"{place}: setup.bands[{index}]"
+        last = index == len(setup.bands) - 1
+        if (band.kind == "full") != last or band.kind not in ("full", "window", "state"):
+            raise InputError(
+                f"{here}.kind is {band.kind!r}; the last band is 'full', the others are 'window'"
+                " or 'state'"
+            )
+        slots = 1 if band.kind == "state" else setup.page_slots
+        if band.slots_per_page != slots:
+            raise InputError(f"{here}.slots_per_page is {band.slots_per_page}; want {slots}")
+        if (band.window > 0) != (band.kind == "window"):
+            raise InputError(f"{here}.window is {band.window}; only window bands have one")
+        if band.kind == "window" and band.id_count != setup.bands[-1].id_count:
+            raise InputError(f"{here}.id_count is {band.id_count}; want that of the last band")
+    if kinds.count("state") > 1 or "state" in kinds[1:]:
+        raise InputError(f"{place}: setup.bands are {kinds}; a state band is the first, and alone")
+    largest = max(band.page_bytes for band in setup.bands)
+    if not largest <= setup.sink_bytes < setup.total_bytes:
+        raise InputError(
+            f"{place}: setup.sink_bytes is {setup.sink_bytes}; want one page of the largest band"
+            f" ({largest}) or more, and less than total_bytes {setup.total_bytes}"
+        )
+    if setup.total_bytes % CELL_BYTES or setup.sink_bytes % CELL_BYTES:
+        raise InputError(f"{place}: setup bytes must be multiples of {CELL_BYTES}, one stamp")
+    if setup.rows * setup.row_pages > TABLE_ENTRIES_MAX:
+        raise InputError(
+            f"{place}: setup.rows {setup.rows} x row_pages {setup.row_pages} entries; at most"
+            f" {TABLE_ENTRIES_MAX}"
+        )
 
 
 def draw_setup(scenario: Scenario, choices: Choices) -> Setup:

@@ -113,7 +113,10 @@ class StaticSubject:
             if self._pools[index].states.count(_HOLE) < count:
                 self._settle()
                 break
-        units = {index: [ids.pop() for _ in range(count)] for index, ids, count in self._ids(pages, slots)}
+        units = {
+            index: [ids.pop() for _ in range(count)]
+            for index, ids, count in self._ids(pages, slots)
+        }
         slot_ids = units.get(self._state, [])
         for index, count in self._wanted(pages, slots):
             if not count:
@@ -237,8 +240,7 @@ class StaticSubject:
 
     def _wanted(self, pages: int, slots: int) -> list[tuple[int, int]]:
         return [
-            (index, slots if index == self._state else pages)
-            for index in range(len(self._pools))
+            (index, slots if index == self._state else pages) for index in range(len(self._pools))
         ]
 
     def _ids(self, pages: int, slots: int) -> list[tuple[int, list[int], int]]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.device.clock import LANES
 from harness.device.modeled import ModeledDevice, ModeledEvent
-from unikv.device.port import StorageLayout, Stream
+from unikv.device.port import StorageLayout
 
 
 class Problem(NamedTuple):
@@ -78,7 +77,11 @@ class Truth:
         # The ids of the last band, the owner, name pages of every band that mints none.
         owner = len(layout.bands) - 1
         self._named_by = [
-            [i for i, part in enumerate(layout.bands) if i == index or (index == owner and not part.mints)]
+            [
+                i
+                for i, part in enumerate(layout.bands)
+                if i == index or (index == owner and not part.mints)
+            ]
             for index in range(len(layout.bands))
         ]
 
@@ -151,20 +154,14 @@ class Truth:
         """Keep a problem for the check that owns the promise."""
         self.problems.append(Problem(check, detail, what))
 
-    def is_behind(self, epoch: int, stream: Stream) -> bool:
-        """Whether `stream` is ordered behind launch `epoch` of the forward stream."""
-        assert stream < LANES
-        return self._device.order_after(epoch, Stream.FORWARD, stream)
-
-    def holder_of_granule(self, granule: int) -> str:
-        """How the bytes of an arena granule are held now, in one word."""
-        if self._granule_owner[granule]:
-            return "live"
+    def pending_at_granule(self, granule: int) -> tuple[int, int] | None:
+        """Band and page that are freed and not cleared at an arena granule, if any."""
         for band, pending in enumerate(self.pending):
             each = self._granules[band]
-            if any(page * each <= granule < page * each + each for page in pending):
-                return "pending"
-        return "free"
+            for page in pending:
+                if page * each <= granule < page * each + each:
+                    return band, page
+        return None
 
     def owner_of_granule(self, granule: int) -> tuple[int, int] | None:
         """Band and id that own an arena granule now, if any."""

@@ -164,9 +164,7 @@ class World:
             )
         self.truth.handed_out(self.owner_band, answer.ids)
         if len(answer.ids) != pages or len(answer.slots) != slots:
-            self.truth.note(
-                "capacity", "take of another size", f"asked {demand}, got {answer!r}"
-            )
+            self.truth.note("capacity", "take of another size", f"asked {demand}, got {answer!r}")
             raise BrokenSubject
         if answer.slots:
             self.truth.handed_out(self.state_band, answer.slots)

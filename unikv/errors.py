@@ -1,4 +1,4 @@
-"""Everything the library raises on purpose; each error names the ids, the value and what is allowed."""
+"""Everything the library raises on purpose, with the ids, the value and what is allowed."""
 
 from __future__ import annotations
 

@@ -43,9 +43,7 @@ def _ids_are_short(world: World, pages: int, slots: int) -> bool:
     if truth.held_count[owner] + pages > world.layout.bands[owner].id_count:
         return True
     state = world.state_band
-    return (
-        state >= 0 and truth.held_count[state] + slots > world.layout.bands[state].id_count
-    )
+    return state >= 0 and truth.held_count[state] + slots > world.layout.bands[state].id_count
 
 
 def _layout_exists(world: World, pages: int, slots: int) -> bool:

@@ -52,9 +52,7 @@ def examine(world: World) -> list[Violation]:
     return found
 
 
-def _free_at_a_moving_edge(
-    world: World, band: int, states: bytes, low: int, high: int
-) -> bool:
+def _free_at_a_moving_edge(world: World, band: int, states: bytes, low: int, high: int) -> bool:
     """An end's edge at its wall stays; every other edge may move."""
     last = len(world.layout.bands) - 1
     at_low = band > 0 and states[low] == _HOLE

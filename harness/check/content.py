@@ -41,9 +41,7 @@ def examine(world: World) -> list[Violation]:
     return found
 
 
-def compare_page(
-    world: World, band: int, unit: int, page: int, data: bytes | bytearray
-) -> None:
+def compare_page(world: World, band: int, unit: int, page: int, data: bytes | bytearray) -> None:
     """Note where the bytes of a page that is read differ from what was last written to it."""
     setup = world.setup.bands[band]
     expected = world.truth.content[band][unit]

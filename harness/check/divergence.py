@@ -35,7 +35,5 @@ def examine(world: World) -> list[Violation]:
 
 def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
     found.append(
-        Violation(
-            check="divergence", what=text, detail=detail, operation=world.device.operation
-        )
+        Violation(check="divergence", what=text, detail=detail, operation=world.device.operation)
     )

@@ -51,17 +51,18 @@ def _who(launch: Launch) -> str:
 def _place(world: World, race: Race) -> tuple[str, str]:
     """How the bytes are held, and a name for them."""
     if race.space != "arena":
-        kind, _, band = race.space.partition(":")
+        kind, _, name = race.space.partition(":")
         if kind == "rows":
             return "row", f"request row {race.unit}"
-        return "map", f"page map entry {race.unit} of band {band!r}"
+        return "map", f"page map entry {race.unit} of band {name!r}"
     low = race.unit * world.device.granule
     owner = world.truth.owner_of_granule(race.unit)
-    if owner is None:
-        pages = ", ".join(
-            f"page {low // band.page_bytes} of {band.name!r}" for band in world.layout.bands
-        )
-        return world.truth.holder_of_granule(race.unit), f"arena byte {low} ({pages})"
-    band, unit = owner
-    part = world.layout.bands[band]
-    return "live", f"page {low // part.page_bytes} of band {part.name!r} (id {unit})"
+    if owner is not None:
+        band, unit = owner
+        part = world.layout.bands[band]
+        return "live", f"page {low // part.page_bytes} of band {part.name!r} (id {unit})"
+    pending = world.truth.pending_at_granule(race.unit)
+    if pending is not None:
+        band, page = pending
+        return "pending", f"freed page {page} of band {world.layout.bands[band].name!r}"
+    return "free", f"free arena byte {low}"

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
+import msgspec
+
 from harness.device.clock import HOST, Clocks, Conflict, SpaceClock
 from harness.device.memory import (
     Effect,
@@ -25,7 +27,7 @@ from harness.device.memory import (
 from unikv.device.port import Event, StorageLayout, Stream
 
 
-class Launch(NamedTuple):
+class Launch(msgspec.Struct, frozen=True):
     """One piece of device work, for as long as the run lasts.
 
     Attributes:
@@ -131,9 +133,7 @@ class ModeledDevice:
         self.program = Image(layout)
         self.ranks = [Rank(layout, len(Stream)) for _ in range(rank_count)]
         self.arena = SpaceClock("arena", layout.total_bytes // self.granule)
-        self.maps = [
-            SpaceClock(f"map:{band.name}", band.id_count + 1) for band in layout.bands
-        ]
+        self.maps = [SpaceClock(f"map:{band.name}", band.id_count + 1) for band in layout.bands]
         self.rows = SpaceClock("rows", layout.row_count)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
@@ -150,7 +150,9 @@ class ModeledDevice:
             return pages
         return [unit for page in pages for unit in range(page * each, page * each + each)]
 
-    def submit(self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]) -> None:
+    def submit(
+        self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]
+    ) -> None:
         """Enqueue a launch: check its accesses, apply it in program order, start it if it can."""
         launch = Launch(stream, kind, self.operation, step, effect)
         epoch = self.clocks.tick(stream)
@@ -218,10 +220,6 @@ class ModeledDevice:
         for stream in Stream:
             self.host_wait(self.record_event(stream))
 
-    def order_after(self, launch_epoch: int, stream: int, lane: int) -> bool:
-        """Whether `lane` is behind launch `launch_epoch` of `stream`."""
-        return self.clocks.clocks[lane][stream] >= launch_epoch
-
     def zero_pages(self, stream: int, band: int, pages: Sequence[int]) -> None:
         """Write zeros over whole pages."""
         size, zeros = self.page_bytes[band], self._zeros[band]
@@ -242,9 +240,7 @@ class ModeledDevice:
         )
         self.submit(stream, "move", 0, MovePages(copies, before), touched)
 
-    def write_map(
-        self, stream: int, band: int, ids: Sequence[int], pages: Sequence[int]
-    ) -> None:
+    def write_map(self, stream: int, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         """Write page map entries."""
         touched = (Access(self.maps[band], ids, True),)
         self.submit(stream, "map", 0, WriteMap(band, ids, pages), touched)
@@ -254,13 +250,9 @@ class ModeledDevice:
         touched = (Access(self.rows, (row,), True),)
         self.submit(stream, "row", 0, WriteRow(row, first, ids), touched)
 
-    def _report(
-        self, later: Launch, space: SpaceClock, conflict: Conflict, *, wrote: bool
-    ) -> None:
+    def _report(self, later: Launch, space: SpaceClock, conflict: Conflict, *, wrote: bool) -> None:
         earlier = self._launches[conflict.lane][conflict.epoch - 1]
-        self.races.append(
-            Race(space.name, conflict.unit, earlier, later, conflict.wrote, wrote)
-        )
+        self.races.append(Race(space.name, conflict.unit, earlier, later, conflict.wrote, wrote))
 
     def _start(self, rank: int, stream: int, launch: Launch) -> None:
         self.ranks[rank].started[stream] = True
@@ -295,7 +287,7 @@ class ModeledDevice:
         state.waits_for[stream] = -1
         while position[stream] < len(items):
             item = items[position[stream]]
-            if type(item) is Launch:
+            if isinstance(item, Launch):
                 self._start(rank, stream, item)
                 return
             if position[item[0]] < item[1]:

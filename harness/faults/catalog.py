@@ -1,4 +1,7 @@
 """x"""
+
 from __future__ import annotations
+
 from typing import Any
+
 FAULTS: dict[str, Any] = {}

@@ -125,8 +125,7 @@ def extend(world: World, growth: list[tuple[Request, int]]) -> Outcome:
     """Prepare more tokens of running requests, with one take for all of them."""
     slots = world.setup.page_slots
     needs = [
-        pages_for(request.length + tokens, slots) - len(request.pages)
-        for request, tokens in growth
+        pages_for(request.length + tokens, slots) - len(request.pages) for request, tokens in growth
     ]
     total = sum(needs)
     ids: list[int] = []

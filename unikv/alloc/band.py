@@ -129,7 +129,8 @@ class Band:
         low, high = self.axis.span_of_pages(low_page, high_page)
         if self.low == self.high:
             self.low = self.high = low
-        assert low <= self.low and self.high <= high, "a claim only grows the span"
+        assert low <= self.low, "a claim only grows the span"
+        assert self.high <= high, "a claim only grows the span"
         for start, end in ((low, self.low), (self.high, high)):
             self.states[start:end] = bytes([HOLE]) * (end - start)
         self.holes += (high - low) - (self.high - self.low)

@@ -70,9 +70,7 @@ class ChainAllocator:
         self.owner = self.bands[-1]
         self.token_bands = tuple(band for band in self.bands if self._binds_owner_ids(band))
         self.minted = {
-            band.index: MintedIds(band.layout.id_count)
-            for band in self.bands
-            if band.layout.mints
+            band.index: MintedIds(band.layout.id_count) for band in self.bands if band.layout.mints
         }
         self.counters = Counters()
         self.steps = ForwardSteps(device)
@@ -82,9 +80,7 @@ class ChainAllocator:
             device, self.steps, self.ledger, self.reclaim, clearance, self.counters
         )
         arena = Arena(layout.sink_bytes, layout.total_bytes)
-        self.relief = Relief(
-            arena, self.bands, self.steps, self.reclaim, self.mover, self.counters
-        )
+        self.relief = Relief(arena, self.bands, self.steps, self.reclaim, self.mover, self.counters)
         self._operations = 0
         self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
 
@@ -171,9 +167,7 @@ class ChainAllocator:
             event: recorded after its last kernel on every stream it uses.
             writes: per band, the ids whose pages the step writes.
         """
-        pages = [
-            band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)
-        ]
+        pages = [band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)]
         self.steps.record(number, event)
         for band, written in zip(self.bands, pages, strict=True):
             self.ledger.add(Use.FORWARD_WRITE, band.index, written, number)

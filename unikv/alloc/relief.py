@@ -21,7 +21,16 @@ from unikv.memory.arena import Arena
 class Relief:
     """Answers whether a demand fits and lays the chain out so that it does."""
 
-    __slots__ = ("_arena", "_bands", "_counters", "_kept", "_mover", "_reclaim", "_revisions", "_steps")
+    __slots__ = (
+        "_arena",
+        "_bands",
+        "_counters",
+        "_kept",
+        "_mover",
+        "_reclaim",
+        "_revisions",
+        "_steps",
+    )
 
     def __init__(
         self,
@@ -97,9 +106,7 @@ class Relief:
         return all(band.holes >= pages for band, pages in zip(self._bands, demand, strict=True))
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
-        plans = [
-            plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)
-        ]
+        plans = [plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)]
         if any(plan.sources for plan in plans):
             # Sources stay pending while an unretired step may read them, and then the copies free
             # no byte.  So the wait is for the newest step, whether or not it has a batch.

@@ -82,7 +82,8 @@ class UnitIds:
         forward, inverse = self.forward, self.inverse
         ids = [inverse[page] for page in sources]
         for unit, source, target in zip(ids, sources, targets, strict=True):
-            assert unit and not inverse[target]
+            assert unit
+            assert not inverse[target]
             inverse[source] = 0
             inverse[target] = unit
             forward[unit] = target

@@ -1,0 +1,97 @@
+"""A failing run as a file: versioned, self-contained, data only.
+
+A case holds the whole scenario, the concrete setup and every operation, so it replays without the
+scenario file and without the seed.  Files come from strangers: sizes are bounded, unknown keys are
+refused, and nothing in them is executed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from harness.errors import InputError
+from harness.ops import Operation
+from harness.scenario import Scenario, Setup, check_setup, read_file
+from harness.violation import Violation
+
+CASE_VERSION = 1
+CASE_BYTES_MAX = 32 << 20
+OPERATIONS_MAX = 200_000
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One failing run.
+
+    Attributes:
+        version: of this format.
+        unikv: version of the program that wrote it.
+        scenario, scenario_data: the scenario's name and the whole scenario.
+        setup: the storage and engine that the seed drew.
+        seed: the seed; it is not needed to replay.
+        plant: id of the planted fault, if one was.
+        operations: the trace.
+        violation: what the last operation broke.
+    """
+
+    version: int
+    unikv: str
+    scenario: str
+    scenario_data: Scenario
+    setup: Setup
+    seed: int
+    plant: str | None
+    operations: Annotated[tuple[Operation, ...], Meta(max_length=OPERATIONS_MAX)]
+    violation: Violation
+
+
+class _Version(msgspec.Struct):
+    """What every version of the format begins with."""
+
+    version: int
+
+
+def load_case(path: Path) -> Case:
+    """Read and check a case file.
+
+    Raises:
+        InputError: if it is unreadable, truncated, of another version, or holds anything that a
+            case may not; with file, place, value and what is allowed.
+    """
+    data = read_file(path, "case", CASE_BYTES_MAX)
+    try:
+        version = msgspec.json.decode(data, type=_Version).version
+        if version != CASE_VERSION:
+            remedy = "use a newer unikv" if version > CASE_VERSION else "record the case again"
+            raise InputError(
+                f"{path}: version is {version}; this program reads version {CASE_VERSION}; {remedy}"
+            )
+        case = msgspec.json.decode(data, type=Case)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not a case: {error}") from error
+    check_setup(case.setup, str(path))
+    return case
+
+
+def save_case(path: Path, case: Case) -> None:
+    """Write a case so that the file is whole or absent; a file that is there is never replaced.
+
+    Raises:
+        InputError: if the folder cannot be written or `path` exists.
+    """
+    text = msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(text)
+        try:
+            os.link(temporary, path)
+        finally:
+            temporary.unlink()
+    except FileExistsError as error:
+        raise InputError(f"{path}: exists already; a case is never overwritten") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot write this case: {error.strerror}") from error
