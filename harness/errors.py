@@ -1,4 +1,4 @@
-"""What the harness refuses: input from outside that is wrong, always with place, value and remedy."""
+"""What the harness refuses: wrong input from outside, with place, value and remedy."""
 
 from __future__ import annotations
 

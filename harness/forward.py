@@ -45,7 +45,7 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     world.step_count += 1
     number = world.step_count
     batch = _Batch()
-    for band in range(len(world.setup.bands)):
+    for _ in world.setup.bands:
         batch.written_ids.append([])
         batch.written_pages.append([])
     for band in world.token_bands:

@@ -1,4 +1,4 @@
-"""Ordering: no access overtakes its clearance, in any memory space, even if the bytes came out right."""
+"""Ordering: no access overtakes its clearance, in any memory space, even if the bytes are right."""
 
 from __future__ import annotations
 

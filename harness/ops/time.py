@@ -44,7 +44,7 @@ class HostSync(Op, frozen=True, tag="host_sync"):
 
 
 class IdleCheck(Op, frozen=True, tag="idle_check"):
-    """Every step is recorded and processed and the device drained; then nothing may be left over."""
+    """Every step is recorded and processed, the device drained; then nothing may be left over."""
 
     counted: ClassVar[bool] = False
     between_steps: ClassVar[bool] = False

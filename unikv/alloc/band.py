@@ -18,7 +18,7 @@ UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
 
 
 class BandCounts(NamedTuple):
-    """Claimed pages by state.  `live + holes + pending + fixed == high - low`, the span's length."""
+    """Claimed pages by state: `live + holes + pending + fixed == high - low`."""
 
     live: int
     holes: int

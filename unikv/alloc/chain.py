@@ -201,7 +201,7 @@ class ChainAllocator:
         return spans is not None
 
     def translate(self, band: int, ids: Sequence[int]) -> list[int]:
-        """Physical page of each id, for the kernels of one iteration; 0, the sink, where unbound."""
+        """Physical page of each id, for the kernels of one step; 0, the sink, where unbound."""
         forward = self.bands[band].ids.forward
         return [forward[unit] for unit in ids]
 

@@ -1,4 +1,4 @@
-"""The forwards in flight: launched, recorded, processed, and how far the schedule stream is past them.
+"""The forwards in flight: launched, recorded, processed, and how far the schedule stream is.
 
 A step is *retired* when it and all earlier ones are processed, or when the schedule stream waited
 past its event (*settled*).  Both are logical: neither asks whether an event has fired.

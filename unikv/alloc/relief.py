@@ -107,11 +107,10 @@ class Relief:
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
         plans = [plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)]
-        if any(plan.sources for plan in plans):
-            # Sources stay pending while an unretired step may read them, and then the copies free
-            # no byte.  So the wait is for the newest step, whether or not it has a batch.
-            if self._steps.wait(self._steps.newest):
-                self._reclaim.writes_retired()
+        # Sources stay pending while an unretired step may read them, and then the copies free no
+        # byte.  So the wait is for the newest step, whether or not it has a batch.
+        if any(plan.sources for plan in plans) and self._steps.wait(self._steps.newest):
+            self._reclaim.writes_retired()
         last = len(self._bands) - 1
         for index in move_order(view, spans):
             band, moves = self._bands[index], plans[index]
