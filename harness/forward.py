@@ -106,6 +106,7 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
     arena = world.device.program.arena
     content = world.truth.content[band]
     world.check_runs["content"] += 1
+    world.check_runs["initialised"] += 1
     views: list[PageBytes] = []
     for unit, page in zip(ids, pages, strict=True):
         low = page * size

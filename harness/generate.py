@@ -184,8 +184,13 @@ class Generator:
             self._past_blocks.append(blocks)
         return blocks
 
-    def _tokens(self) -> int:
-        return between(self._choices, *self._requests.chunk_tokens)
+    def _tokens(self, world: World) -> int:
+        """A chunk's length; every second one ends on a block, where a prefix can be cached."""
+        tokens = between(self._choices, *self._requests.chunk_tokens)
+        if self._choices.below(2):
+            return tokens
+        block_tokens = world.setup.block_pages * world.setup.page_slots
+        return -(-tokens // block_tokens) * block_tokens
 
     def _admit(self, world: World) -> Operation | None:
         queued = [r for r in world.requests.values() if r.phase is Phase.QUEUED]
@@ -194,11 +199,11 @@ class Generator:
         if self._refused and self._choices.below(4):
             return self._give_back(world)
         request = queued[self._choices.below(min(2, len(queued)))]
-        return Admit(request.name, self._tokens())
+        return Admit(request.name, self._tokens(world))
 
     def _chunk(self, world: World) -> Operation | None:
         request = self._pick([r for r in _running(world) if not r.prepared and r.length < r.prompt])
-        return Chunk(request.name, self._tokens()) if request else None
+        return Chunk(request.name, self._tokens(world)) if request else None
 
     def _decode(self, world: World) -> Operation | None:
         if self._refused and self._choices.below(2):
@@ -259,7 +264,10 @@ class Generator:
     def _checkpoint(self, world: World) -> Operation | None:
         if world.state_band < 0:
             return None
-        request = self._pick([r for r in _running(world) if r.prepared and not r.checkpoint_due])
+        ready = [r for r in _running(world) if r.prepared and not r.checkpoint_due]
+        block_tokens = world.setup.block_pages * world.setup.page_slots
+        on_grid = [r for r in ready if (r.length + r.prepared) % block_tokens == 0]
+        request = self._pick(on_grid or ready)
         return Checkpoint(request.name) if request else None
 
     def _cache_prefix(self, world: World) -> Operation | None:

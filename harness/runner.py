@@ -43,6 +43,7 @@ PAGES_COMPARED_ALWAYS = 512
 SUBJECTS: dict[str, SubjectFactory] = {"unikv": UnikvSubject, "static": StaticSubject}
 
 _ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
+    ("assertion", noted.examine),
     ("ordering", ordering.examine),
     ("content", content.examine),
 )
@@ -133,14 +134,12 @@ class Run:
     def _check(self) -> list[Violation]:
         world = self.world
         found: list[Violation] = []
-        if world.truth.problems:
-            found += noted.examine(world)
-            world.truth.problems.clear()
         if world.asked:
             world.books = world.subjects[0].books()
         self._passes[0] += 1
         for _, examine in _ON_DEVICE:
             found += examine(world)
+        world.truth.problems.clear()
         if world.asked and not found and (world.at_rest or len(self.trace) % self._stride == 0):
             self._passes[1] += 1
             for _, examine in _AFTER_ANSWERS:

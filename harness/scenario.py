@@ -29,22 +29,22 @@ CELL_BYTES = 4
 """Bytes of one stamp: what the modeled device keeps for one slot, layer group and K/V half."""
 
 OPERATION_WEIGHTS: Mapping[str, int] = {
-    "arrive": 10,
+    "arrive": 8,
     "admit": 12,
-    "chunk": 10,
-    "decode": 22,
-    "launch": 30,
-    "process": 22,
-    "finish": 6,
+    "chunk": 16,
+    "decode": 34,
+    "launch": 46,
+    "process": 14,
+    "finish": 10,
     "abort": 2,
-    "retract": 2,
-    "advance": 8,
-    "checkpoint": 6,
-    "cache_prefix": 4,
-    "evict_prefix": 3,
-    "flush": 5,
+    "retract": 1,
+    "advance": 10,
+    "checkpoint": 10,
+    "cache_prefix": 5,
+    "evict_prefix": 2,
+    "flush": 12,
     "relieve": 2,
-    "complete": 14,
+    "complete": 12,
     "host_sync": 1,
     "idle_check": 1,
 }
@@ -53,6 +53,7 @@ OPERATION_WEIGHTS: Mapping[str, int] = {
 Natural = Annotated[int, Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
+Share = Annotated[int, Meta(ge=1, le=400)]
 Span = tuple[Natural, Natural]
 """Lowest and highest value, both possible; each seed draws its own."""
 
@@ -86,8 +87,8 @@ class Pressure(_Part, frozen=True, kw_only=True):
     """
 
     arena_pages: Span
-    id_percent: tuple[Percent, Percent] = (100, 100)
-    slot_percent: tuple[Percent, Percent] = (100, 100)
+    id_percent: tuple[Share, Share] = (100, 100)
+    slot_percent: tuple[Share, Share] = (100, 100)
     rows: Span
 
 

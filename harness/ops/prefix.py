@@ -37,14 +37,16 @@ class CachePrefix(Op, frozen=True, tag="cache_prefix"):
             return Outcome.SKIPPED
         setup = world.setup
         block_tokens = setup.block_pages * setup.page_slots
-        tokens = min(request.length, len(request.blocks) * block_tokens)
+        count = min(request.length // block_tokens, len(request.blocks))
         if world.state_band >= 0:
-            tokens = request.checkpoint_length if request.checkpoint else 0
-        count = tokens // block_tokens
+            # State can be resumed only where it was copied, so the last block must end there.
+            end = request.checkpoint_length if request.checkpoint else 0
+            on_grid = end % block_tokens == 0 and end <= count * block_tokens
+            count = end // block_tokens if on_grid else 0
+        if not count:
+            return Outcome.SKIPPED
         blocks = request.blocks[:count]
         whole = count * block_tokens
-        if not count or (world.state_band >= 0 and whole != tokens):
-            return Outcome.SKIPPED
         if blocks in world.prefixes or len(world.prefixes) >= PREFIXES_MAX:
             return Outcome.SKIPPED
         pages = request.pages[: count * setup.block_pages]

@@ -122,10 +122,14 @@ class Solo:
             error.add_note(f"while running seed {self._job.seed} of scenario {scenario}")
 
     def events(self, queue: JobQueue, interrupts: Interrupts) -> Iterator[Event]:
-        """One seed after the other; an interrupt waits for the end of its seed."""
+        """One seed after the other; an interrupt ends the one that is running."""
         while not interrupts.seen and (jobs := queue.take(1)):
             self._job = jobs[0]
-            finished = run_job(self._plan.workload, self._job, self._journal)
+            try:
+                with interrupts.raising():
+                    finished = run_job(self._plan.workload, self._job, self._journal)
+            except KeyboardInterrupt:
+                return
             self._job = None
             yield finished
 

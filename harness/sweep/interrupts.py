@@ -1,14 +1,15 @@
 """Ctrl-C as a fact to look at, not an exception to survive.
 
-An exception can arrive between any two lines, also while a finding is half written.  So the first
-signal is only remembered, whoever waits looks at it, and what was found gets to the disk.  A
-second one raises, for those who mean it.
+An exception can arrive between any two lines, also while a finding is half written.  So a signal
+is only remembered, whoever waits looks at it, and what was found gets to the disk.  Only inside
+`raising`, around work that may take long and can be dropped, it raises; so does a second one.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -26,6 +27,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.seen = False
+        self._raises = False
         self._before: list[Handler] = []
 
     def __enter__(self) -> Interrupts:
@@ -44,7 +46,16 @@ class Interrupts:
         for number, handler in zip(WATCHED, self._before, strict=True):
             signal.signal(number, handler)
 
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Within, a signal raises `KeyboardInterrupt` as well."""
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.seen:
+        again, self.seen = self.seen, True
+        if again or self._raises:
             raise KeyboardInterrupt
-        self.seen = True

@@ -101,7 +101,13 @@ class Session:
             if finding.case is None or self.interrupts.seen:
                 continue
             budget = Budget(deadline=partial(self._is_over, end))
-            findings.add_smaller(finding, shrink_case(finding.case, budget))
+            try:
+                with self.interrupts.raising():
+                    smaller = shrink_case(finding.case, budget)
+            except KeyboardInterrupt:
+                # The case as found is on disk, and is as good a proof.
+                return
+            findings.add_smaller(finding, smaller)
 
     def _is_over(self, end: float) -> bool:
         return self.interrupts.seen or time.monotonic() > end

@@ -31,7 +31,7 @@ class Axis:
         return (page - self.base) * self.step
 
     def span_of_pages(self, low: int, high: int) -> tuple[int, int]:
-        """Pages `[low, high)` as depths `[low, high)`; its own inverse."""
+        """Pages `[low, high)` as depths `[low, high)`; `pages_of_span` is the way back."""
         if self.step == 1:
             return low - self.base, high - self.base
         return self.base + 1 - high, self.base + 1 - low

@@ -67,7 +67,8 @@ class Band:
         # Every hole lies at this depth or deeper, so the lowest one is found without a scan.
         self._hint = 0
         self.revision = 0
-        self.ids = UnitIds(layout.name, layout.id_count, max(axis.base, axis.base + page_count))
+        _, page_end = axis.pages_of_span(0, page_count)
+        self.ids = UnitIds(layout.name, layout.id_count, page_end)
         self.pending_pages = PendingPages()
 
     @property
@@ -128,7 +129,8 @@ class Band:
         """Grow the span to pages `[low_page, high_page)`; what is new becomes holes."""
         low, high = self.axis.span_of_pages(low_page, high_page)
         if self.low == self.high:
-            self.low = self.high = low
+            # An empty band has no hole, so its hint may point anywhere.
+            self.low = self.high = self._hint = low
         assert low <= self.low, "a claim only grows the span"
         assert self.high <= high, "a claim only grows the span"
         for start, end in ((low, self.low), (self.high, high)):

@@ -98,7 +98,10 @@ class ChainAllocator:
         Raises:
             Shortage: if ids or bytes are short; nothing has changed then.
             StepOrderError: between launch and record of a step.
+            ValueError: for a negative count; nothing has changed then.
         """
+        if pages < 0 or slots < 0:
+            raise ValueError(f"take of {pages} pages and {slots} slots; counts are 0 or more")
         self._begin("take")
         demand = self._demand(pages, slots)
         short = self._short_ids(demand)
@@ -166,6 +169,10 @@ class ChainAllocator:
             number: the open step.
             event: recorded after its last kernel on every stream it uses.
             writes: per band, the ids whose pages the step writes.
+
+        Raises:
+            OwnershipError: if an id names no page of its band; nothing has changed then.
+            StepOrderError: if the step is not the open one, or its event is in use.
         """
         pages = [band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)]
         self.steps.record(number, event)
@@ -208,7 +215,7 @@ class ChainAllocator:
     def _begin(self, name: str) -> Operation:
         self.steps.check_between_steps(name)
         self._operations += 1
-        return Operation(self._operations, f"freed by {name}")
+        return Operation(self._operations, name)
 
     def _demand(self, pages: int, slots: int) -> list[int]:
         return [slots if takes_slots else pages for takes_slots in self._takes_slots]

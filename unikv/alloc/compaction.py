@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unikv.alloc.band import HOLE, LIVE, Band
+from unikv.alloc.band import HOLE, LIVE, UNCLAIMED, Band
 from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger
@@ -64,7 +64,7 @@ def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
     for depth in range(low, high):
         if len(targets) == len(sources):
             break
-        if states[depth] != LIVE:
+        if states[depth] in (UNCLAIMED, HOLE):
             targets.append(depth)
     page_at = band.axis.page_at
     return MovePlan(tuple(map(page_at, sources)), tuple(map(page_at, targets)))

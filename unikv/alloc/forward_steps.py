@@ -29,8 +29,8 @@ class RecordedStep:
 class ForwardSteps:
     """Steps in launch order.
 
-    Law: `processed_through <= every recorded number`, numbers ascend, at most one step is launched
-    and not recorded, and every event is fresh.
+    Law: `processed_through` is below every recorded number, numbers ascend from 1, at most one step
+    is launched and not recorded, and no two recorded steps share an event.
     """
 
     __slots__ = ("_device", "_launched", "_recorded", "processed_through", "settled_through")
@@ -93,6 +93,8 @@ class ForwardSteps:
         Raises:
             StepOrderError: if `number` is not the open step, or its event is already in use.
         """
+        if not self._launched:
+            raise StepOrderError(f"record of step {number}, but no step is open: launch it first")
         if number != self._launched:
             raise StepOrderError(f"record of step {number}, but step {self._launched} is open")
         if any(step.event is event for step in self._recorded):

@@ -112,8 +112,11 @@ class Reclaim:
         self._ledger.end_writes(self._steps.retired_through)
 
     def _never_offered(self) -> bool:
-        rule = self._clearance[Toucher.HAND_OUT, InFlight.FORWARD]
-        return rule is Clearance.NEVER_OFFERED
+        # Both rules rest on one fact: a pending page is neither a hole to take nor an edge to give up.
+        return all(
+            self._clearance[toucher, InFlight.FORWARD] is Clearance.NEVER_OFFERED
+            for toucher in (Toucher.HAND_OUT, Toucher.GROWTH)
+        )
 
     def _settle_through(self, step: int) -> None:
         self._counters.settles += 1

@@ -67,7 +67,8 @@ class Relief:
                 wall = self._arena.end_page(page_bytes)
             else:
                 wall = self._arena.first_page(page_bytes) if index == 0 else 0
-            low, high = band.span()
+            # Unlike `span`, this keeps an empty end at its wall, where a plan looks for it.
+            low, high = band.axis.pages_of_span(band.low, band.high)
             views.append(BandView(page_bytes, wall, low, high, band.live + band.fixed, 0, 0))
         return ChainView(self._arena.sink_bytes, self._arena.total_bytes, tuple(views))
 

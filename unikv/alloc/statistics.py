@@ -13,7 +13,7 @@ class Counters:
         taken_pages: pages handed out, all bands.
         freed_pages: pages freed, all bands.
         moved_pages: pages copied by compaction and relief.
-        settles: waits of the schedule stream that returned pending pages.
+        settles: times pending pages returned behind a wait of the schedule stream, new or old.
         reliefs: takes that settled, moved or relocated before they were served.
         relocations: floats whose span a relief moved.
         retreats: pages that left a span because holes reached its frontier.

@@ -13,13 +13,21 @@ from unikv.errors import OwnershipError
 
 
 class Operation(NamedTuple):
-    """The allocator operation an id was last freed by, for the text of a double free."""
+    """The allocator operation an id was last freed by, for the text of a double free.
+
+    Attributes:
+        serial: position among the allocator's operations, from 1; 0 where nothing freed the id.
+        name: the call: `free`, `retire`, `free_slots`.
+    """
 
     serial: int
     name: str
 
+    def __str__(self) -> str:
+        return f"freed by operation {self.serial}, {self.name}" if self.serial else "never bound"
 
-NEVER = Operation(0, "never handed out")
+
+NEVER = Operation(0, "")
 
 
 class UnitIds:
@@ -69,7 +77,9 @@ class UnitIds:
         pages = self.pages_of(ids)
         if len(set(ids)) != len(ids):
             twice = sorted({unit for unit in ids if list(ids).count(unit) > 1})
-            raise OwnershipError(f"band {self.name!r}: {operation.name} lists ids {twice} twice")
+            raise OwnershipError(
+                f"band {self.name!r}: {operation.name} lists ids {twice} more than once; list each once"
+            )
         forward, inverse, freed_by = self.forward, self.inverse, self._freed_by
         for unit, page in zip(ids, pages, strict=True):
             forward[unit] = 0
@@ -104,11 +114,7 @@ class UnitIds:
         pages = [forward[unit] for unit in ids]
         if 0 in pages:
             unbound = [unit for unit in ids if not forward[unit]]
-            history = ", ".join(
-                f"id {unit} {self._freed_by[unit].name}"
-                + (f" by operation {self._freed_by[unit].serial}" * (self._freed_by[unit] != NEVER))
-                for unit in unbound
-            )
+            history = "; ".join(f"id {unit} {self._freed_by[unit]}" for unit in unbound)
             raise OwnershipError(
                 f"band {self.name!r}: ids {unbound} name no page ({history});"
                 " only a bound id may be freed or used"
