@@ -19,7 +19,9 @@ from harness.errors import InputError
 from harness.sweep.jobs import JOBS_MAX
 
 SEED_MAX = (1 << 63) - 1
-OPERATIONS_MAX = 1_000_000
+OPERATIONS_MAX = 100_000
+"""Operations of a seed; with those that bring it to rest they have to fit into a case file."""
+
 WORKERS_MAX = 256
 RANKS_MAX = 8
 BUDGET_SECONDS_MAX = 7 * 24 * 3600

@@ -16,10 +16,10 @@ def replay_header(subject: Replayable) -> str:
 def replay_lines(subject: Replayable, outcome: ReplayOutcome) -> list[str]:
     """The report if something failed, the summary, and the sentence."""
     lines: list[str] = []
-    if outcome.result.violations:
-        violation = outcome.result.violations[0]
-        case = subject.case(outcome.result, violation)
-        lines = ["", *render(case, violation, subject.command()).splitlines(), ""]
+    if outcome.violation is not None:
+        case = subject.case(outcome.result, outcome.violation)
+        report = render(case, outcome.violation, subject.command())
+        lines = ["", *report.splitlines(), ""]
     return [*lines, *summary_lines(outcome.tally, ()), f"twice       {outcome.said}"]
 
 
@@ -36,7 +36,7 @@ def replay_record(subject: Replayable, outcome: ReplayOutcome) -> dict[str, obje
             "count": 1,
             "case": subject.stored_at(),
         }
-        for violation in result.violations[:1]
+        for violation in ([] if outcome.violation is None else [outcome.violation])
     ]
     digest = outcome.tally.digest
     return summary_record("replay", about, outcome.tally, violations, outcome.seconds, digest)

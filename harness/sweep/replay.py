@@ -151,6 +151,7 @@ class ReplayOutcome(NamedTuple):
         status: the exit status.
         said: the same as a sentence.
         result: of the first run.
+        violation: what it found, the expected one if it is among them; None if nothing.
         tally: its figures.
         seconds: wall time of both runs.
     """
@@ -158,6 +159,7 @@ class ReplayOutcome(NamedTuple):
     status: Exit
     said: str
     result: SeedResult
+    violation: Violation | None
     tally: Tally
     seconds: float
 
@@ -169,19 +171,33 @@ def replay_twice(subject: Replayable) -> ReplayOutcome:
     tally = Tally()
     tally.add(first, time.process_time() - busy)
     second = subject.run()
+    found = seen(first, subject.expected())
     status, said = judge(first, second.digest, subject.expected())
-    return ReplayOutcome(status, said, first, tally, time.monotonic() - begin)
+    return ReplayOutcome(status, said, first, found, tally, time.monotonic() - begin)
+
+
+def seen(result: SeedResult, expected: Violation | None) -> Violation | None:
+    """What a result is about: the expected violation if it is there, else the first."""
+    alike = [
+        violation
+        for violation in result.violations
+        if expected is not None and violation.signature == expected.signature
+    ]
+    return next(iter(alike or result.violations), None)
 
 
 def judge(first: SeedResult, second_digest: str, expected: Violation | None) -> tuple[Exit, str]:
     """Exit status and sentence for a result, the digest of its second run, and what was stored."""
+    found = seen(first, expected)
     if first.digest != second_digest:
         return Exit.NOT_DETERMINISTIC, f"not deterministic: {first.digest}, then {second_digest}"
-    if first.violations:
-        found = first.violations[0].signature
-        if expected is None or found == expected.signature:
-            return Exit.VIOLATION, f"fails: {found}"
-        return Exit.VIOLATION, f"fails in another way: {found}; stored: {expected.signature}"
+    if found is not None:
+        if expected is None or found.signature == expected.signature:
+            return Exit.VIOLATION, f"fails: {found.signature}"
+        return (
+            Exit.VIOLATION,
+            f"fails in another way: {found.signature}; stored: {expected.signature}",
+        )
     if expected is not None:
         return Exit.MISSED, f"no longer fails; stored: {expected.signature}"
     if not first.operations:

@@ -1,0 +1,68 @@
+"""A planted fault: what was broken, how, and which check has to see it.
+
+A fault is planted in one world after that world was built: a part becomes a subclass of itself that
+does one thing wrong, or is given a changed clearance table.  No module is changed, so nothing is
+left behind for the next world.  How a fault is hunted is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.faults.incidents import INCIDENTS
+from harness.violation import Violation
+from harness.world import World
+
+Plant = Callable[[World], None]
+"""Breaks one world."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One bug, and what a report about it has to say.
+
+    Attributes:
+        id: its name on the command line.
+        planted: what was broken, in one sentence.
+        plant: breaks a world, on every rank unless the bug is that ranks differ.
+        checks: promises that may report it, by the names in `harness.check.PROMISES`.
+        scenario: name of the scenario in which to look for it first.
+        rows: ids of the public incidents it is modeled on; empty where it follows from a rule.
+        ablates: the clearance cell or ordering edge that it removes; empty where it removes none.
+        edge: for an ordering fault, how the missing edge of the report must begin.
+        pair: for an ordering fault, what the kinds of the earlier and of the later access must
+            contain; alternatives are separated by `|`.
+        together: the promise that it proves against a lie, because it corrupts the state and the
+            allocator's own account of that state alike; empty where one would give it away.
+    """
+
+    id: str
+    planted: str
+    plant: Plant
+    checks: tuple[str, ...]
+    scenario: str = "smoke"
+    rows: tuple[str, ...] = ()
+    ablates: str = ""
+    edge: str = ""
+    pair: tuple[str, str] = ("", "")
+    together: str = ""
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """Public addresses of the incidents in `rows`."""
+        return tuple(INCIDENTS[row] for row in self.rows)
+
+    def explains(self, violation: Violation) -> bool:
+        """Whether a violation is this fault, seen by a check that may see it.
+
+        For an ordering fault the report must also name the right two accesses and the right edge.
+        """
+        if violation.check not in self.checks:
+            return False
+        if not self.edge or violation.check != "ordering":
+            return not self.edge
+        return violation.missing_edge.startswith(self.edge) and all(
+            any(kind in access.kind for kind in wanted.split("|"))
+            for wanted, access in zip(self.pair, violation.accesses, strict=True)
+        )

@@ -1,0 +1,44 @@
+"""Public reports of page-safety bugs in serving engines that faults are modeled on, by row id.
+
+The reports were read, not reproduced.  A fault copies the mechanism, not the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+INCIDENTS: Mapping[str, str] = {
+    "B01": "https://github.com/sgl-project/sglang/pull/37560",
+    "B03": "https://github.com/sgl-project/sglang/pull/37416",
+    "B05": "https://github.com/sgl-project/sglang/pull/39982",
+    "B07": "https://github.com/sgl-project/sglang/pull/38836",
+    "B11": "https://github.com/sgl-project/sglang/pull/36403",
+    "B15": "https://github.com/vllm-project/vllm/pull/47728",
+    "B17": "https://github.com/vllm-project/tpu-inference/pull/3449",
+    "B19": "https://github.com/sgl-project/sglang/pull/26380",
+    "B21": "https://github.com/sgl-project/sglang/pull/27967",
+    "B23": "https://github.com/sgl-project/sglang/pull/18803",
+    "B25": "https://github.com/sgl-project/sglang/pull/24954",
+    "B29": "https://github.com/NVIDIA/TensorRT-LLM/pull/15546",
+    "B31": "https://github.com/vllm-project/vllm/pull/47644",
+    "B71": "https://github.com/sgl-project/sglang/pull/38519",
+    "B73": "https://github.com/sgl-project/sglang/pull/27731",
+    "B75": "https://github.com/sgl-project/sglang/pull/22273",
+    "B77": "https://github.com/sgl-project/sglang/pull/12224",
+    "B79": "https://github.com/sgl-project/sglang/pull/16067",
+    "B81": "https://github.com/sgl-project/sglang/pull/27038",
+    "B83": "https://github.com/vllm-project/vllm/issues/42571",
+    "B85": "https://github.com/sgl-project/mini-sglang/pull/142",
+    "B89": "https://github.com/sgl-project/sglang-jax/pull/971",
+    "B91": "https://github.com/sgl-project/sglang/pull/29860",
+    "B93": "https://github.com/sgl-project/sglang/issues/8649",
+    "B97": "https://github.com/sgl-project/sglang/pull/36713",
+    "B103": "https://github.com/sgl-project/sglang/pull/23174",
+    "B123": "https://github.com/sgl-project/sglang/issues/28429",
+    "B127": "https://github.com/sgl-project/sglang/pull/22759",
+    "B131": "https://github.com/NVIDIA/TensorRT-LLM/pull/17380",
+    "B133": "https://github.com/vllm-project/vllm/pull/47574",
+    "B135": "https://github.com/sgl-project/sglang/pull/17404",
+    "B137": "https://github.com/lightseekorg/tokenspeed/pull/667",
+    "B139": "https://github.com/vllm-project/vllm/issues/43810",
+}
