@@ -99,6 +99,7 @@ def summary_record(
         "seeds": tally.seeds,
         "operations": tally.operations,
         "applied": tally.applied,
+        "refused": tally.refused,
         "skipped": tally.skipped,
         "seconds": round(seconds, 3),
         "operations_per_second": tally.operations_per_second(),

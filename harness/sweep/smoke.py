@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.sweep.tally import PER_10K, Tally
 from harness.sweep.workload import NamedScenario
 
-SMOKE_SEEDS = range(1, 41)
+SMOKE_SEEDS = range(1, 101)
 SMOKE_OPERATIONS = 400
 
 

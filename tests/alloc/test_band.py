@@ -146,9 +146,8 @@ def test_growth_is_taken_after_a_search_that_found_nothing() -> None:
 def test_a_page_changes_only_from_the_state_it_is_in(
     kind: str, act: Callable[[Band, list[int]], None], before: str, after: str
 ) -> None:
-    drawing = {"up": f"L{before}L.......", "down": f".......L{before}L", "float": f"...L{before}L...."}
-    band = band_of(kind, drawing[kind])
     page = {"up": 1, "down": 8, "float": 4}[kind]
+    band = band_of(kind, f"L{before}L".rjust(page + 2, ".").ljust(PAGES, "."))
     act(band, [page])
     assert drawn(band)[page] == after
     with pytest.raises(AssertionError):

@@ -229,7 +229,7 @@ def test_a_flush_has_one_limit_for_both_ends() -> None:
     assert chain.flush(4) == 4
     assert drawn(chain.bands[0]) == "_LLL........."
     assert drawn(chain.bands[1]) == "_.......LLhhL"
-    assert [len(sources) for _, sources, _ in device.named("move")] == [3, 1]
+    assert device.named("move") == [(0, (6, 5, 4), (1, 2, 3)), (1, (7,), (12,))]
 
 
 def test_a_flush_without_holes_moves_nothing() -> None:

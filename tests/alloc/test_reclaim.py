@@ -129,7 +129,7 @@ def test_settling_leaves_the_batches_of_other_bands() -> None:
 
 
 def test_settled_is_not_processed() -> None:
-    chain, device, band, _ = three_batches()
+    chain, _, band, _ = three_batches()
     chain.reclaim.settle(band, 9)
     chain.reclaim.free(band, [5])
     assert drawn(band) == "_hhhhpL......"

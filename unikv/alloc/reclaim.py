@@ -102,6 +102,7 @@ class Reclaim:
             if pages:
                 band.release_pending(pages)
             self.retreat(band)
+            assert self._steps.newest or not band.pending, "pending with no step in flight"
 
     def retreat(self, band: Band) -> None:
         """Let the frontier of `band` give up the holes it touches."""
