@@ -22,6 +22,7 @@ class Step:
         requests: names of its batch.
         writes: per band, the ids whose pages it writes.
         written_pages: per band, those pages.
+        staging: the staging buffer that holds its block tables until it is processed.
         read_end: after its metadata phase.
         declares_read_end: whether the backend said so yet.
         event: after its last kernel; None until recorded.
@@ -31,17 +32,28 @@ class Step:
     requests: tuple[str, ...]
     writes: tuple[list[int], ...]
     written_pages: tuple[list[int], ...]
+    staging: int
     read_end: ModeledEvent
     declares_read_end: bool = False
     event: ModeledEvent | None = None
 
 
 class Engine:
-    """Orders the three parties: schedule stream, forward stream, host."""
+    """Orders the three parties: schedule stream, forward stream, host.
 
-    def __init__(self, device: ModeledDevice, clearance: ClearanceTable = CLEARANCE) -> None:
+    Law: a staging buffer is free or belongs to one step that is launched and not processed.
+    """
+
+    def __init__(
+        self, device: ModeledDevice, staging_count: int, clearance: ClearanceTable = CLEARANCE
+    ) -> None:
         self.device = device
         self.clearance = clearance
+        self.free_staging = list(range(staging_count))
+
+    def take_staging(self) -> int:
+        """A staging buffer that no step in flight may still read, least recently used first."""
+        return self.free_staging.pop(0)
 
     def order_launch(self) -> None:
         """The forward stream waits the schedule stream before a step's metadata phase."""
@@ -70,3 +82,7 @@ class Engine:
         """The host waits until `step` has ended on every rank."""
         assert step.event is not None
         self.device.host_wait(step.event)
+
+    def give_back_staging(self, step: Step) -> None:
+        """The step is processed: its staging buffer may be filled again."""
+        self.free_staging.append(step.staging)

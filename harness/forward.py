@@ -59,7 +59,12 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
         _check_row(world, request)
     touched = [Access(device.rows, [row for row, _ in rows], False)]
     touched += [Access(device.maps[band], ids, False) for band, ids, _ in batch.maps]
-    device.submit(Stream.FORWARD, "metadata", number, ReadTables(rows, batch.maps), touched)
+    staging = world.engine.take_staging()
+    tables = [page for _, _, pages in batch.maps for page in pages]
+    device.stage(staging, tables, number)
+    touched.append(Access(device.staging, (staging,), False))
+    metadata = ReadTables(rows, batch.maps, (staging, tables))
+    device.submit(Stream.FORWARD, "metadata", number, metadata, touched)
     read_end = device.record_event(Stream.FORWARD)
     body = RunBody(batch.before, batch.kept, batch.writes, batch.after)
     accesses = (
@@ -75,6 +80,7 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
         tuple(request.name for request in requests),
         tuple(batch.written_ids),
         tuple(batch.written_pages),
+        staging,
         read_end,
     )
     world.ask("launch_step", number)

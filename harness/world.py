@@ -68,9 +68,10 @@ class World:
     def __init__(self, setup: Setup, factory: SubjectFactory = UnikvSubject) -> None:
         self.setup = setup
         self.layout = setup.layout()
-        self.device = ModeledDevice(self.layout, setup.ranks)
+        # One upload a step: as many buffers as steps that may be unprocessed at once.
+        self.device = ModeledDevice(self.layout, setup.ranks, setup.steps_in_flight)
         self.truth = Truth(self.layout, self.device)
-        self.engine = Engine(self.device)
+        self.engine = Engine(self.device, setup.steps_in_flight)
         self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
         self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
         self.subjects = [factory(self.layout, port) for port in self.ports]
@@ -219,6 +220,7 @@ class World:
         self.engine.synchronize(step)
         self.ask("process_step", step.number)
         self.truth.processed(step.number)
+        self.engine.give_back_staging(step)
         return step
 
     def come_to_rest(self) -> None:

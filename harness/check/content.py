@@ -9,26 +9,24 @@ from __future__ import annotations
 from harness.scenario import CELL_BYTES
 from harness.violation import AccessNote, Violation
 from harness.world import World
-from unikv.device.port import Stream
 
 
 def examine(world: World) -> list[Violation]:
     """Reads that went wrong on a rank, and images that differ at rest."""
     found = []
     for rank, launch, mismatch in world.device.bad_reads:
-        stream = Stream(launch.stream).name.lower()
         found.append(
             Violation(
                 check="content",
                 what=f"rank {rank}: the {launch.kind} of operation {launch.operation} (step"
-                f" {launch.step}) on the {stream} stream read other bytes at {mismatch.space}"
+                f" {launch.step}) on the {launch.role} stream read other bytes at {mismatch.space}"
                 f" {mismatch.unit} than program order puts there",
                 detail=f"wrong bytes on a rank in {mismatch.space.rstrip('0123456789')}",
                 operation=world.device.operation,
                 accesses=(
                     AccessNote(
                         kind=f"{launch.kind} read",
-                        stream=stream,
+                        stream=launch.role,
                         operation=launch.operation,
                         step=launch.step,
                         holder="",
@@ -72,7 +70,7 @@ def _images(world: World) -> list[Violation]:
     found = []
     for rank, state in enumerate(world.device.ranks):
         image = state.image
-        for space in ("arena", "maps", "rows"):
+        for space in ("arena", "maps", "rows", "staging"):
             if getattr(image, space) != getattr(program, space):
                 found.append(
                     Violation(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from harness.device.modeled import Launch, Race
 from harness.violation import AccessNote, Violation
 from harness.world import World
-from unikv.device.port import Stream
 
 
 def examine(world: World) -> list[Violation]:
@@ -34,7 +33,7 @@ def _violation(world: World, race: Race) -> Violation:
 def _note(launch: Launch, mode: str, holder: str) -> AccessNote:
     return AccessNote(
         kind=f"{launch.kind} {mode}",
-        stream=Stream(launch.stream).name.lower(),
+        stream=launch.role,
         operation=launch.operation,
         step=launch.step,
         holder=holder,
@@ -42,10 +41,9 @@ def _note(launch: Launch, mode: str, holder: str) -> AccessNote:
 
 
 def _who(launch: Launch) -> str:
-    stream = Stream(launch.stream).name.lower()
     if launch.step:
-        return f"the {launch.kind} of step {launch.step} on the {stream} stream"
-    return f"the {launch.kind} of operation {launch.operation} on the {stream} stream"
+        return f"the {launch.kind} of step {launch.step} on the {launch.role} stream"
+    return f"the {launch.kind} of operation {launch.operation} on the {launch.role} stream"
 
 
 def _place(world: World, race: Race) -> tuple[str, str]:
@@ -54,6 +52,8 @@ def _place(world: World, race: Race) -> tuple[str, str]:
         kind, _, name = race.space.partition(":")
         if kind == "rows":
             return "row", f"request row {race.unit}"
+        if kind == "staging":
+            return "staging", f"staging buffer {race.unit}"
         return "map", f"page map entry {race.unit} of band {name!r}"
     low = race.unit * world.device.granule
     owner = world.truth.owner_of_granule(race.unit)

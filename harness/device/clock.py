@@ -57,6 +57,13 @@ class Clocks:
         clock[lane] += 1
         return clock[lane]
 
+    def tick_host(self) -> int:
+        """Count one more access of the host itself; whatever it submits later comes after it."""
+        clock = self.clocks[HOST]
+        clock[HOST] += 1
+        self._host_joins += 1
+        return clock[HOST]
+
     def covers(self, lane: int, clock: Sequence[int]) -> bool:
         """Whether `lane` is already behind everything that `clock` is behind."""
         return all(map(int.__ge__, self.clocks[lane], clock))

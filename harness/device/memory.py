@@ -34,12 +34,13 @@ class Mismatch(NamedTuple):
 class Image:
     """The contents of every memory space, at one point of program order or on one rank."""
 
-    __slots__ = ("arena", "maps", "rows")
+    __slots__ = ("arena", "maps", "rows", "staging")
 
-    def __init__(self, layout: StorageLayout) -> None:
+    def __init__(self, layout: StorageLayout, staging_count: int) -> None:
         self.arena = bytearray(layout.total_bytes)
         self.maps = [[0] * (band.id_count + 1) for band in layout.bands]
         self.rows = [[0] * layout.row_pages for _ in range(layout.row_count)]
+        self.staging: list[list[int]] = [[] for _ in range(staging_count)]
 
 
 class Effect(Protocol):
@@ -171,17 +172,20 @@ class ReadTables:
     """The metadata phase of a forward: request rows, then page map entries.
 
     `rows` are `(row, ids)`, the entries from the row's start.  `maps` are `(band, ids, pages)`.
+    `staged` are `(buffer, pages)`: the block tables that the host put there for this step.
     """
 
-    __slots__ = ("_maps", "_rows")
+    __slots__ = ("_maps", "_rows", "_staged")
 
     def __init__(
         self,
         rows: Sequence[tuple[int, list[int]]],
         maps: Sequence[tuple[int, list[int], list[int]]],
+        staged: tuple[int, list[int]],
     ) -> None:
         self._rows = rows
         self._maps = maps
+        self._staged = staged
 
     def apply(self, image: Image) -> None:
         """Reads write nothing."""
@@ -195,6 +199,9 @@ class ReadTables:
         return self._read(image)
 
     def _read(self, image: Image) -> Mismatch | None:
+        buffer, tables = self._staged
+        if image.staging[buffer] != tables:
+            return Mismatch("staging", buffer)
         for row, ids in self._rows:
             if image.rows[row][: len(ids)] != ids:
                 return Mismatch("rows", row)

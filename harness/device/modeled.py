@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from harness.device.clock import HOST, Clocks, Conflict, SpaceClock
+from harness.device.clock import HOST, LANES, Clocks, Conflict, SpaceClock
 from harness.device.memory import (
     Effect,
     Image,
@@ -32,7 +32,7 @@ class Launch(msgspec.Struct, frozen=True):
 
     Attributes:
         stream: the stream it was enqueued on.
-        kind: `zero`, `move`, `map`, `row`, `metadata` or `body`.
+        kind: `zero`, `move`, `map`, `row`, `metadata`, `body` or, by the host itself, `fill`.
         operation: index of the operation that enqueued it.
         step: the forward step it belongs to; 0 for none.
         effect: what it reads and writes.
@@ -43,6 +43,11 @@ class Launch(msgspec.Struct, frozen=True):
     operation: int
     step: int
     effect: Effect
+
+    @property
+    def role(self) -> str:
+        """What its stream is for, or `host`."""
+        return "host" if self.stream == HOST else Stream(self.stream).name.lower()
 
 
 class ModeledEvent:
@@ -103,12 +108,15 @@ class Rank:
 
     __slots__ = ("image", "position", "started", "waits_for")
 
-    def __init__(self, layout: StorageLayout, streams: int) -> None:
-        self.image = Image(layout)
+    def __init__(self, layout: StorageLayout, staging_count: int) -> None:
+        streams = len(Stream)
+        self.image = Image(layout, staging_count)
         self.position = [0] * streams  # program items that have passed, per stream
         self.started = [False] * streams  # whether the launch at the head runs
         self.waits_for = [-1] * streams  # the stream that the wait at the head is about
 
+
+_NO_EFFECT = WritePages(())
 
 Item = Launch | tuple[int, int]
 """An item of a stream's program: a launch, or a wait as (stream, index)."""
@@ -125,22 +133,23 @@ class ModeledDevice:
         page_accesses: pages and table entries named by launches so far.
     """
 
-    def __init__(self, layout: StorageLayout, rank_count: int) -> None:
+    def __init__(self, layout: StorageLayout, rank_count: int, staging_count: int = 1) -> None:
         self.layout = layout
         self.page_bytes = [band.page_bytes for band in layout.bands]
         self.granule = gcd(*self.page_bytes)
         self.clocks = Clocks()
-        self.program = Image(layout)
-        self.ranks = [Rank(layout, len(Stream)) for _ in range(rank_count)]
+        self.program = Image(layout, staging_count)
+        self.ranks = [Rank(layout, staging_count) for _ in range(rank_count)]
         self.arena = SpaceClock("arena", layout.total_bytes // self.granule)
         self.maps = [SpaceClock(f"map:{band.name}", band.id_count + 1) for band in layout.bands]
         self.rows = SpaceClock("rows", layout.row_count)
+        self.staging = SpaceClock("staging", staging_count)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
         self.operation = 0
         self.page_accesses = 0
         self._items: list[list[Item]] = [[] for _ in Stream]
-        self._launches: list[list[Launch]] = [[] for _ in Stream]
+        self._launches: list[list[Launch]] = [[] for _ in range(LANES)]
         self._zeros = [bytes(size) for size in self.page_bytes]
 
     def granules(self, band: int, pages: Sequence[int]) -> Sequence[int]:
@@ -170,6 +179,18 @@ class ModeledDevice:
         for index, rank in enumerate(self.ranks):
             if rank.position[stream] == len(items) - 1:
                 self._start(index, stream, launch)
+
+    def stage(self, buffer: int, tables: list[int], step: int) -> None:
+        """The host fills a staging buffer, at once and on every rank."""
+        launch = Launch(HOST, "fill", self.operation, step, _NO_EFFECT)
+        epoch = self.clocks.tick_host()
+        self._launches[HOST].append(launch)
+        self.page_accesses += 1
+        conflict = self.staging.write(HOST, epoch, self.clocks.clocks[HOST], (buffer,))
+        if conflict is not None:
+            self._report(launch, self.staging, conflict, wrote=True)
+        for image in (self.program, *(rank.image for rank in self.ranks)):
+            image.staging[buffer] = tables
 
     def record_event(self, stream: int) -> ModeledEvent:
         """Mark the work enqueued on `stream` so far."""
