@@ -154,19 +154,25 @@ class Truth:
         """Keep a problem for the check that owns the promise."""
         self.problems.append(Problem(check, detail, what))
 
-    def pending_at_granule(self, granule: int) -> tuple[int, int] | None:
-        """Band and page that are freed and not cleared at an arena granule, if any."""
+    def describe(self, space: str, unit: int) -> tuple[str, str]:
+        """How a unit of a memory space is held now, in one word, and what to call it."""
+        kind, _, name = space.partition(":")
+        if kind == "map":
+            return "map", f"page map entry {unit} of band {name!r}"
+        if kind != "arena":
+            return kind, {"rows": "request row", "staging": "staging buffer"}[kind] + f" {unit}"
+        owner = self._granule_owner[unit]
+        low = unit * self._device.granule
+        if owner:
+            part = self.layout.bands[owner >> 32]
+            page = low // part.page_bytes
+            return "live", f"page {page} of band {part.name!r} (id {owner & 0xFFFFFFFF})"
         for band, pending in enumerate(self.pending):
             each = self._granules[band]
             for page in pending:
-                if page * each <= granule < page * each + each:
-                    return band, page
-        return None
-
-    def owner_of_granule(self, granule: int) -> tuple[int, int] | None:
-        """Band and id that own an arena granule now, if any."""
-        owner = self._granule_owner[granule]
-        return (owner >> 32, owner & 0xFFFFFFFF) if owner else None
+                if page * each <= unit < page * each + each:
+                    return "pending", f"freed page {page} of band {self.layout.bands[band].name!r}"
+        return "free", f"free arena byte {low}"
 
     def _reset_content(self, band: int, ids: Sequence[int]) -> None:
         content = self.content[band]

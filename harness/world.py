@@ -71,6 +71,7 @@ class World:
         # One upload a step: as many buffers as steps that may be unprocessed at once.
         self.device = ModeledDevice(self.layout, setup.ranks, setup.steps_in_flight)
         self.truth = Truth(self.layout, self.device)
+        self.device.witness = self.truth
         self.engine = Engine(self.device, setup.steps_in_flight)
         self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
         self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
@@ -132,6 +133,8 @@ class World:
         except StepOrderError as error:
             self.truth.note("ledger", "allocator refused a legal step", f"{name}: {error}")
         except (AssertionError, LookupError, ValueError, TypeError, StopIteration) as error:
+            if _raised_by_the_harness(error):
+                raise
             kind = type(error).__name__
             self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {kind}: {error}")
         raise BrokenSubject
@@ -279,3 +282,13 @@ class World:
         self.order_tables()
         self.ask("free_row", request.row)
         request.reset()
+
+
+def _raised_by_the_harness(error: BaseException) -> bool:
+    """Whether our own device or books failed under the allocator's call: then it is our bug."""
+    frame = error.__traceback__
+    assert frame is not None
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    module = frame.tb_frame.f_globals["__name__"]
+    return module.startswith(("harness.device.", "harness.truth", "harness.world"))

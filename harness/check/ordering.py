@@ -10,20 +10,19 @@ from harness.world import World
 def examine(world: World) -> list[Violation]:
     """Every pair of conflicting accesses that nothing orders, since the last operation."""
     races = world.device.races
-    return [_violation(world, race) for race in races] if races else []
+    return [_violation(world.device.operation, race) for race in races] if races else []
 
 
-def _violation(world: World, race: Race) -> Violation:
-    holder, place = _place(world, race)
-    earlier = _note(race.earlier, "write" if race.earlier_wrote else "read", holder)
-    later = _note(race.later, "write" if race.later_wrote else "read", holder)
+def _violation(operation: int, race: Race) -> Violation:
+    earlier = _note(race.earlier, "write" if race.earlier_wrote else "read", race.holder)
+    later = _note(race.later, "write" if race.later_wrote else "read", race.holder)
     verb = "overwritten" if race.later_wrote else "read"
     return Violation(
         check="ordering",
-        what=f"{place} is {verb} by a {race.later.kind} of the {later.stream} stream while"
+        what=f"{race.place} is {verb} by a {race.later.kind} of the {later.stream} stream while"
         f" {_who(race.earlier)} may still {'write' if race.earlier_wrote else 'read'} it",
         detail=f"{race.space.partition(':')[0]} race",
-        operation=world.device.operation,
+        operation=operation,
         accesses=(earlier, later),
         missing_edge=f"{later.stream} <- {earlier.stream}: nothing makes the {later.kind} wait for"
         f" {_who(race.earlier)}",
@@ -44,25 +43,3 @@ def _who(launch: Launch) -> str:
     if launch.step:
         return f"the {launch.kind} of step {launch.step} on the {launch.role} stream"
     return f"the {launch.kind} of operation {launch.operation} on the {launch.role} stream"
-
-
-def _place(world: World, race: Race) -> tuple[str, str]:
-    """How the bytes are held, and a name for them."""
-    if race.space != "arena":
-        kind, _, name = race.space.partition(":")
-        if kind == "rows":
-            return "row", f"request row {race.unit}"
-        if kind == "staging":
-            return "staging", f"staging buffer {race.unit}"
-        return "map", f"page map entry {race.unit} of band {name!r}"
-    low = race.unit * world.device.granule
-    owner = world.truth.owner_of_granule(race.unit)
-    if owner is not None:
-        band, unit = owner
-        part = world.layout.bands[band]
-        return "live", f"page {low // part.page_bytes} of band {part.name!r} (id {unit})"
-    pending = world.truth.pending_at_granule(race.unit)
-    if pending is not None:
-        band, page = pending
-        return "pending", f"freed page {page} of band {world.layout.bands[band].name!r}"
-    return "free", f"free arena byte {low}"

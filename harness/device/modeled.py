@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -77,6 +77,7 @@ class Race(NamedTuple):
         unit: first unit that both touch.
         earlier, later: the two launches, in program order.
         earlier_wrote, later_wrote: what each does to the unit.
+        holder, place: how the unit was held when the later one was submitted, and its name.
     """
 
     space: str
@@ -85,6 +86,24 @@ class Race(NamedTuple):
     later: Launch
     earlier_wrote: bool
     later_wrote: bool
+    holder: str
+    place: str
+
+
+class Witness(Protocol):
+    """Somebody who knows what memory is used for."""
+
+    def describe(self, space: str, unit: int) -> tuple[str, str]:
+        """How a unit of a space is held now, in one word, and what to call it."""
+        ...
+
+
+class NoWitness:
+    """Knows memory by its numbers only."""
+
+    def describe(self, space: str, unit: int) -> tuple[str, str]:
+        """The unit's own name."""
+        return "unknown", f"{space} {unit}"
 
 
 class BadRead(NamedTuple):
@@ -129,6 +148,7 @@ class ModeledDevice:
         program: the image after every launch so far, in program order.
         ranks: one per rank.
         races, bad_reads: what was found since they were last cleared.
+        witness: who says how memory is held when something is found.
         operation: index of the operation that is being applied.
         page_accesses: pages and table entries named by launches so far.
     """
@@ -146,6 +166,7 @@ class ModeledDevice:
         self.staging = SpaceClock("staging", staging_count)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
+        self.witness: Witness = NoWitness()
         self.operation = 0
         self.page_accesses = 0
         self._items: list[list[Item]] = [[] for _ in Stream]
@@ -273,7 +294,10 @@ class ModeledDevice:
 
     def _report(self, later: Launch, space: SpaceClock, conflict: Conflict, *, wrote: bool) -> None:
         earlier = self._launches[conflict.lane][conflict.epoch - 1]
-        self.races.append(Race(space.name, conflict.unit, earlier, later, conflict.wrote, wrote))
+        holder, place = self.witness.describe(space.name, conflict.unit)
+        self.races.append(
+            Race(space.name, conflict.unit, earlier, later, conflict.wrote, wrote, holder, place)
+        )
 
     def _start(self, rank: int, stream: int, launch: Launch) -> None:
         self.ranks[rank].started[stream] = True
