@@ -76,7 +76,7 @@ class Engine:
 
     def end_of(self, step: Step) -> ModeledEvent:
         """The event after the last kernel of `step`."""
-        return self.device.record_event(Stream.FORWARD)
+        return self.device.record_event(step.read_end.stream)
 
     def synchronize(self, step: Step) -> None:
         """The host waits until `step` has ended on every rank."""

@@ -19,7 +19,6 @@ from harness.requests import Request
 from harness.scenario import CELL_BYTES
 from harness.world import World
 from unikv.advance import first_needed_page
-from unikv.device.port import Stream
 
 
 @dataclass(slots=True)
@@ -40,7 +39,8 @@ class _Batch:
 def launch_step(world: World, requests: Sequence[Request]) -> Step:
     """Launch one step for requests with prepared tokens.
 
-    Order: the forward stream waits the schedule stream, then runs metadata and body.
+    Order: the forward stream waits the schedule stream, then runs metadata and body.  Without
+    overlap both run on the schedule stream, and the allocator does not hear of the step.
     """
     world.step_count += 1
     number = world.step_count
@@ -52,7 +52,7 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
         _gather_tokens(world, batch, band, requests)
     if world.state_band >= 0:
         _gather_states(world, batch, requests)
-    device = world.device
+    device, stream = world.device, world.forward_stream
     world.engine.order_launch()
     rows = [(request.row, list(request.pages)) for request in requests]
     for request in requests:
@@ -64,14 +64,14 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     device.stage(staging, tables, number)
     touched.append(Access(device.staging, (staging,), False))
     metadata = ReadTables(rows, batch.maps, (staging, tables))
-    device.submit(Stream.FORWARD, "metadata", number, metadata, touched)
-    read_end = device.record_event(Stream.FORWARD)
+    device.submit(stream, "metadata", number, metadata, touched)
+    read_end = device.record_event(stream)
     body = RunBody(batch.before, batch.kept, batch.writes, batch.after)
     accesses = (
         Access(device.arena, batch.read_granules, False),
         Access(device.arena, batch.written_granules, True),
     )
-    device.submit(Stream.FORWARD, "body", number, body, accesses)
+    device.submit(stream, "body", number, body, accesses)
     for request in requests:
         request.length += request.prepared
         request.prepared = 0
@@ -83,7 +83,8 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
         staging,
         read_end,
     )
-    world.ask("launch_step", number)
+    if world.setup.overlap:
+        world.ask("launch_step", number)
     return step
 
 

@@ -34,6 +34,7 @@ from harness.ops import (
     Outcome,
     Process,
     Record,
+    RecordUnknown,
     Relieve,
     Retract,
     SharedReadEnd,
@@ -76,6 +77,7 @@ class Generator:
         weights = {**OPERATION_WEIGHTS, **scenario.weights}
         if strategy == "swarm":
             weights = {name: self._swarmed(name, weight) for name, weight in weights.items()}
+        self._unknown_percent = scenario.loop.unknown_writes_percent
         self._read_end_late = percent(choices, 25)
         self._barrier_percent = (100, 90, 50)[choices.below(3)]
         makers = [(self._makers()[name], weight) for name, weight in weights.items() if weight]
@@ -117,7 +119,7 @@ class Generator:
             "chunk": self._chunk,
             "decode": self._decode,
             "launch": self._launch,
-            "process": lambda world: Process() if world.steps else None,
+            "process": lambda world: Process() if world.steps or world.unsynced_step else None,
             "finish": self._finish,
             "abort": self._abort,
             "retract": self._retract,
@@ -145,7 +147,11 @@ class Generator:
         complete = self._complete(world) if draw <= 2 else None
         if complete is not None:
             return complete
-        return SharedReadEnd() if declare else Record()
+        if declare:
+            return SharedReadEnd()
+        if self._unknown_percent and percent(self._choices, self._unknown_percent):
+            return RecordUnknown()
+        return Record()
 
     def _pick(self, requests: list[Request]) -> Request | None:
         return requests[self._choices.below(len(requests))] if requests else None

@@ -20,6 +20,8 @@ PROBES: Mapping[str, str] = {
     "float_relocated": "a relief moved a float",
     "take_refused": "a take was refused and the refusal confirmed",
     "ids_refused": "a take was refused for want of ids",
+    "unknown_writes_kept_pages_still": "a flush moved nothing because a step may write any page",
+    "ran_without_overlap": "a step ran on the schedule stream and was waited for at once",
     "window_retired": "rows that fell out of a window were freed",
     "prefix_cached": "a prefix joined the cache",
     "prefix_shared": "a request was admitted on pages of a cached prefix",
@@ -33,7 +35,6 @@ NOT_YET: Mapping[str, str] = {
     "fence_waited": "a fence was waited by the next writer of bytes that left a band: host tier",
     "load_cancelled_after_reserve": "a load was cancelled between reserve and submit: host tier",
     "transfer_moved_under_host_wait": "a relief moved pages of a transfer: network transfers",
-    "unknown_writes_kept_pages_still": "a step with unknown writes stopped moves: verify steps",
     "float_relocated_across_another": "two floats changed places of free bytes: several floats",
 }
 """Probes that wait for a part of the library, and which."""

@@ -114,11 +114,16 @@ class Loop(_Part, frozen=True, kw_only=True):
 
     Attributes:
         steps_in_flight: recorded, unprocessed steps that it allows.
+        unknown_writes_percent: how many steps decide on the device what they write.
+        overlap_percent: how many seeds overlap steps with scheduling; the others run the forward on
+            the schedule stream and process it before anything else happens.
         read_end_percent: how many seeds have a backend that declares the end of shared reads.
     """
 
     steps_in_flight: tuple[Annotated[int, Meta(ge=1, le=8)], Annotated[int, Meta(ge=1, le=8)]]
     read_end_percent: Percent = 75
+    unknown_writes_percent: Percent = 0
+    overlap_percent: Percent = 100
 
 
 class Floors(_Part, frozen=True, kw_only=True):
@@ -185,6 +190,7 @@ class Setup(_Part, frozen=True, kw_only=True):
     row_pages: Annotated[int, Meta(ge=1, le=100_000)]
     steps_in_flight: Annotated[int, Meta(ge=1, le=8)]
     read_end: bool
+    overlap: bool
 
     def layout(self) -> StorageLayout:
         """The storage's memory spaces, as the library wants them."""
@@ -383,4 +389,5 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
         row_pages=token_ids,
         steps_in_flight=between(choices, *scenario.loop.steps_in_flight),
         read_end=percent(choices, scenario.loop.read_end_percent),
+        overlap=percent(choices, scenario.loop.overlap_percent),
     )

@@ -95,6 +95,7 @@ class StaticSubject:
         self._free_rows = list(range(layout.row_count - 1, -1, -1))
         self._open = 0
         self._events: dict[int, Event] = {}  # recorded, unprocessed steps in launch order
+        self._unknown: set[int] = set()
         self._writes: dict[int, list[frozenset[int]]] = {}
         self._settled = 0
         self._settles = 0
@@ -178,6 +179,11 @@ class StaticSubject:
             for pool, ids in zip(self._pools, writes, strict=True)
         ]
 
+    def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
+        """Name the end of the open step; nothing ever moves here, so nothing else follows."""
+        self.record_step(number, event, [[] for _ in self._pools])
+        self._unknown.add(number)
+
     def process_step(self, number: int) -> None:
         """The host has synchronized the step."""
         self._check_closed("process")
@@ -228,6 +234,11 @@ class StaticSubject:
             if number > self._settled
             for band, pages in enumerate(writes)
             if pages
+        ] + [
+            Use("unknown_write", band, frozenset(), number)
+            for number in self._events
+            if number in self._unknown and number > self._settled
+            for band in range(len(self._pools))
         ]
 
     def pool_pages(self) -> list[int]:

@@ -23,7 +23,7 @@ class Use(NamedTuple):
     """One entry of a subject's ledger.
 
     Attributes:
-        kind: `forward_write` or `vacated`.
+        kind: `forward_write`, `unknown_write` or `vacated`.
         band: index of the band.
         pages: physical pages.
         step: the forward step it waits for.
@@ -102,6 +102,10 @@ class Subject(Protocol):
 
     def record_step(self, number: int, event: Event, writes: Sequence[Sequence[int]]) -> None:
         """The step's end has an event; `writes` are, per band, the ids whose pages it writes."""
+        ...
+
+    def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
+        """The step's end has an event, and it may write any page."""
         ...
 
     def process_step(self, number: int) -> None:

@@ -28,10 +28,12 @@ class StepUse(NamedTuple):
     Attributes:
         number: its number.
         writes: per band, the pages it writes.
+        known: whether the allocator was told what it writes.
     """
 
     number: int
     writes: tuple[frozenset[int], ...]
+    known: bool
 
 
 class Truth:
@@ -95,6 +97,11 @@ class Truth:
         """Newest recorded step that is not processed; 0 when there is none."""
         return next(reversed(self.steps)) if self.steps else 0
 
+    @property
+    def newest_unknown(self) -> int:
+        """Newest recorded, unprocessed step that may write any page; 0 when there is none."""
+        return max((step.number for step in self.steps.values() if not step.known), default=0)
+
     def handed_out(self, band: int, ids: Sequence[int]) -> None:
         """A take answered with these ids of a minting band."""
         held = self.held[band]
@@ -126,6 +133,18 @@ class Truth:
             if page:
                 self._bind(band, unit, page)
 
+    def moved(self, band: int) -> None:
+        """The allocator submits a copy of pages of `band`."""
+        retired = self.retired_through
+        for step in self.steps.values():
+            if not step.known and step.number > retired:
+                self.note(
+                    "ledger",
+                    "move under unknown writes",
+                    f"band {self.layout.bands[band].name!r}: pages move while step {step.number}"
+                    " may write any of them",
+                )
+
     def waited(self, event: ModeledEvent) -> None:
         """The allocator lets the schedule stream wait for `event`."""
         self.revision += 1
@@ -133,11 +152,17 @@ class Truth:
         if step > self.settled_through:
             self.settled_through = step
 
-    def recorded(self, number: int, event: ModeledEvent, writes: Sequence[Sequence[int]]) -> None:
-        """A step has its event; `writes` are, per band, the pages it writes."""
+    def recorded(
+        self, number: int, event: ModeledEvent, writes: Sequence[Sequence[int]], *, known: bool
+    ) -> None:
+        """A step has its event; `writes` are, per band, the pages it writes.
+
+        `known` says whether the allocator is told them.
+        """
         self.revision += 1
         self._events[event] = number
-        self.steps[number] = StepUse(number, tuple(frozenset(pages) for pages in writes))
+        pages = tuple(frozenset(written) for written in writes)
+        self.steps[number] = StepUse(number, pages, known)
 
     def processed(self, number: int) -> None:
         """The host synchronized the step: what waited for it is free."""

@@ -64,6 +64,10 @@ class UnikvSubject:
         """Name the end of the open step."""
         self.storage.chain.record_step(number, event, writes)
 
+    def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
+        """Name the end of the open step, which may write any page."""
+        self.storage.chain.record_step_of_unknown_writes(number, event)
+
     def process_step(self, number: int) -> None:
         """The host has synchronized the step."""
         self.storage.chain.process_step(number)

@@ -41,6 +41,13 @@ class LeaderPort(RankPort):
             self._truth.waited(event)
         super().wait_event(stream, event)
 
+    def move_pages(
+        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        self._truth.moved(band)
+        super().move_pages(stream, band, sources, targets)
+
     def write_map(
         self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
     ) -> None:
@@ -59,7 +66,9 @@ class World:
         prefixes: cached beginnings of prompts, least recently used first.
         steps: recorded, unprocessed steps, oldest first.
         open_step: launched and not recorded.
+        unsynced_step: without overlap, the step that was launched and is not processed.
         unordered_step: newest launched step whose table reads the schedule stream has not waited.
+        forward_stream: where steps run; without overlap, the schedule stream.
         token_bands, window_bands: indices; `state_band` is -1 in models without state.
         books: the first rank's account of every band after the last operation.
         probes, check_runs: how often each was reached, and how often each check ran.
@@ -81,9 +90,11 @@ class World:
         self.steps: list[Step] = []
         self.open_step: Step | None = None
         self.unordered_step: Step | None = None
+        self.unsynced_step: Step | None = None
         self.step_count = 0
         self.frees = 0
         self.books: list[Book] = []
+        self.forward_stream = Stream.FORWARD if setup.overlap else Stream.SCHEDULE
         bands = setup.bands
         self.band_range = range(len(bands))
         self.owner_band = len(bands) - 1
@@ -202,20 +213,34 @@ class World:
     # The engine's loop ---------------------------------------------------------------------
 
     def order_tables(self) -> None:
-        """Apply the write-after-read barrier of the newest step, if it has not been yet."""
+        """Make tables safe to write: the barrier of the newest step, or without overlap its end."""
+        if self.unsynced_step is not None:
+            self.synchronize_step()
         if self.unordered_step is not None:
             self.engine.order_tables(self.unordered_step)
             self.unordered_step = None
 
-    def record_open_step(self) -> None:
-        """Give the open step its event."""
+    def record_open_step(self, *, known: bool = True) -> None:
+        """Give the open step its event; `known` says whether the allocator hears what it writes."""
         step = self.open_step
         assert step is not None
         step.event = self.engine.end_of(step)
         self.open_step = None
-        self.truth.recorded(step.number, step.event, step.written_pages)
-        self.ask("record_step", step.number, step.event, step.writes)
+        self.truth.recorded(step.number, step.event, step.written_pages, known=known)
+        if known:
+            self.ask("record_step", step.number, step.event, step.writes)
+        else:
+            self.ask("record_step_of_unknown_writes", step.number, step.event)
         self.steps.append(step)
+
+    def synchronize_step(self) -> None:
+        """Without overlap: the host waits for the step; the allocator never hears of it."""
+        step = self.unsynced_step
+        assert step is not None
+        self.unsynced_step = None
+        self.probes["ran_without_overlap"] += 1
+        self.engine.synchronize(step)
+        self.engine.give_back_staging(step)
 
     def process_oldest_step(self) -> Step:
         """The host synchronizes the oldest recorded step and the allocator hears of it."""
@@ -230,6 +255,8 @@ class World:
         """Record, process and drain everything that is in flight; requests stay as they are."""
         if self.open_step is not None:
             self.record_open_step()
+        if self.unsynced_step is not None:
+            self.synchronize_step()
         while self.steps:
             self.process_oldest_step()
         self.device.drain()
@@ -290,5 +317,5 @@ def _raised_by_the_harness(error: BaseException) -> bool:
     assert frame is not None
     while frame.tb_next is not None:
         frame = frame.tb_next
-    module = frame.tb_frame.f_globals["__name__"]
+    module: str = frame.tb_frame.f_globals["__name__"]
     return module.startswith(("harness.device.", "harness.truth", "harness.world"))

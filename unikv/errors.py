@@ -40,3 +40,11 @@ class DeclarationError(UnikvError):
 
 class PlanError(UnikvError):
     """A possible model whose parts the sub-pools of one arena cannot hold."""
+
+
+class SizingError(UnikvError):
+    """A budget with an impossible figure, or one that cannot serve a single request."""
+
+
+class BuildError(UnikvError):
+    """A plan, a size and a device that do not make one storage."""

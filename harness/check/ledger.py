@@ -10,6 +10,7 @@ from harness.violation import Violation
 from harness.world import World
 
 _PENDING = 3
+_UNKNOWN: frozenset[int] = frozenset()
 
 
 def examine(world: World) -> list[Violation]:
@@ -43,14 +44,15 @@ def examine(world: World) -> list[Violation]:
 
 def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
     ours = {
-        (step.number, band, pages)
+        (step.number, band, pages if step.known else _UNKNOWN)
         for step in world.truth.steps.values()
         if step.number > retired
         for band, pages in enumerate(step.writes)
-        if pages
+        if pages or not step.known
     }
-    uses = world.subjects[0].uses()
-    theirs = {(use.step, use.band, use.pages) for use in uses if use.kind == "forward_write"}
+    theirs = {
+        (use.step, use.band, use.pages) for use in world.subjects[0].uses() if use.kind != "vacated"
+    }
     if ours != theirs:
         lacking = sorted((step, band, sorted(pages)) for step, band, pages in ours - theirs)
         extra = sorted((step, band, sorted(pages)) for step, band, pages in theirs - ours)

@@ -6,7 +6,7 @@ from harness.ops.base import Op, Outcome
 from harness.ops.layout import Flush, Relieve
 from harness.ops.prefix import CachePrefix, EvictPrefix
 from harness.ops.requests import Abort, Admit, Arrive, Chunk, Decode, Finish, Retract
-from harness.ops.steps import Barrier, Launch, Process, Record, SharedReadEnd
+from harness.ops.steps import Barrier, Launch, Process, Record, RecordUnknown, SharedReadEnd
 from harness.ops.time import Complete, HostSync, IdleCheck
 from harness.ops.windows import Advance, Checkpoint
 
@@ -21,6 +21,7 @@ Operation = (
     | Launch
     | SharedReadEnd
     | Record
+    | RecordUnknown
     | Barrier
     | Process
     | Advance
@@ -57,6 +58,7 @@ __all__ = [
     "Outcome",
     "Process",
     "Record",
+    "RecordUnknown",
     "Relieve",
     "Retract",
     "SharedReadEnd",

@@ -25,6 +25,8 @@ class Flush(Op, frozen=True, tag="flush"):
         moved = world.ask("flush", self.limit)
         if moved and world.steps:
             world.probes["moved_under_a_running_step"] += 1
+        if not moved and world.truth.newest_unknown > world.truth.retired_through:
+            world.probes["unknown_writes_kept_pages_still"] += 1
         return Outcome.DONE if moved else Outcome.SKIPPED
 
 

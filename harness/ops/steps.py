@@ -35,9 +35,15 @@ class Launch(Op, frozen=True, tag="launch"):
             return Outcome.SKIPPED
         if world.steps:
             world.probes["launched_over_a_running_step"] += 1
+        if world.unsynced_step is not None:
+            world.synchronize_step()
         step = launch_step(world, batch)
-        world.open_step = step
-        world.unordered_step = step
+        if world.setup.overlap:
+            world.open_step = step
+            world.unordered_step = step
+        else:
+            step.event = world.engine.end_of(step)
+            world.unsynced_step = step
         return Outcome.DONE
 
 
@@ -65,6 +71,19 @@ class Record(Op, frozen=True, tag="record"):
         if world.open_step is None:
             return Outcome.SKIPPED
         world.record_open_step()
+        return Outcome.DONE
+
+
+class RecordUnknown(Op, frozen=True, tag="record_unknown"):
+    """The open step gets its event, and decides on the device what it writes: verify and draft."""
+
+    between_steps: ClassVar[bool] = False
+
+    def apply(self, world: World) -> Outcome:
+        """Record it without its writes."""
+        if world.open_step is None:
+            return Outcome.SKIPPED
+        world.record_open_step(known=False)
         return Outcome.DONE
 
 
@@ -98,6 +117,9 @@ class Process(Op, frozen=True, tag="process"):
         if world.open_step is not None:
             world.record_open_step()
             world.probes["recorded_implicitly"] += 1
+        if world.unsynced_step is not None:
+            world.synchronize_step()
+            return Outcome.DONE
         if not world.steps:
             return Outcome.SKIPPED
         world.process_oldest_step()

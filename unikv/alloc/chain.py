@@ -179,6 +179,15 @@ class ChainAllocator:
         for band, written in zip(self.bands, pages, strict=True):
             self.ledger.add(Use.FORWARD_WRITE, band.index, written, number)
 
+    def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
+        """Name the end of the open step, which may write any page: nothing moves until it retires.
+
+        Args and Raises: as `record_step`.
+        """
+        self.steps.record(number, event)
+        for band in self.bands:
+            self.ledger.add_unknown_write(band.index, number)
+
     def process_step(self, number: int) -> None:
         """The host has synchronized a completion that covers the step's event."""
         self.steps.check_between_steps("process")

@@ -25,6 +25,7 @@ class InFlight(Enum):
 
     SCHEDULE = "schedule"  # zeroing, moves, table writes
     FORWARD = "forward"  # metadata and body of an unretired step
+    UNKNOWN_FORWARD = "unknown forward"  # the same of a step that may write any page
 
 
 class Clearance(Enum):
@@ -33,6 +34,7 @@ class Clearance(Enum):
     SAME_STREAM = "same stream"  # ordered by construction
     NEVER_OFFERED = "never offered"  # the page stays pending, so nobody can choose it
     WAIT_WRITER = "wait writer"  # S waits the newest unretired forward that writes it
+    NO_MOVE = "no move"  # nothing of the band moves until the step retires
     WAIT_READ_END = "wait read end"  # S waits the shared-read end, or all of F if none is declared
     WAIT_SCHEDULE = "wait schedule"  # F waits S at launch
 
@@ -54,6 +56,13 @@ CLEARANCE: ClearanceTable = {
     (Toucher.MOVE_SOURCE, InFlight.FORWARD): Clearance.WAIT_WRITER,
     # The metadata phase of the running forward reads rows and maps; the body never does.
     (Toucher.TABLE_WRITE, InFlight.FORWARD): Clearance.WAIT_READ_END,
+    # A verify or draft step decides on the device what it writes.  For pages in its hands that
+    # changes nothing, but no copy can know which writer it has to follow.
+    (Toucher.HAND_OUT, InFlight.UNKNOWN_FORWARD): Clearance.NEVER_OFFERED,
+    (Toucher.GROWTH, InFlight.UNKNOWN_FORWARD): Clearance.NEVER_OFFERED,
+    (Toucher.MOVE_SOURCE, InFlight.UNKNOWN_FORWARD): Clearance.NO_MOVE,
+    (Toucher.TABLE_WRITE, InFlight.UNKNOWN_FORWARD): Clearance.WAIT_READ_END,
+    (Toucher.FORWARD, InFlight.UNKNOWN_FORWARD): Clearance.SAME_STREAM,
     # Zeroed pages, new rows and map entries must be in place before the metadata phase.
     (Toucher.FORWARD, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
     (Toucher.FORWARD, InFlight.FORWARD): Clearance.SAME_STREAM,

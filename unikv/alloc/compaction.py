@@ -95,8 +95,12 @@ class PageMover:
         """Close holes of `band` with at most `limit` moves; returns how many pages moved.
 
         Order: may enqueue one wait, one copy kernel and one map write on the schedule stream.
-        Settles nothing and does not block the host.
+        Settles nothing and does not block the host.  Moves nothing while a step whose writes are
+        unknown may still write the band.
         """
+        rule = self._clearance[Toucher.MOVE_SOURCE, InFlight.UNKNOWN_FORWARD]
+        if rule is Clearance.NO_MOVE and self._ledger.has_unknown_write(band.index):
+            return 0
         plan = plan_compaction(band, limit)
         if plan.sources:
             self.copy(band, plan)

@@ -15,6 +15,7 @@ class Use(Enum):
     """What work in flight does to a page."""
 
     FORWARD_WRITE = "forward_write"  # a recorded step writes slots of the page
+    UNKNOWN_WRITE = "unknown_write"  # a recorded step may write any page of the band
     VACATED = "vacated"  # a move copied the page away; forwards may still read the old bytes
 
 
@@ -25,7 +26,7 @@ class PageUse:
     Attributes:
         use: what is being done.
         band: index of the band.
-        pages: physical pages.
+        pages: physical pages; empty where the step does not know what it writes.
         step: the use is over when this step, and so every earlier one, is retired.
     """
 
@@ -68,6 +69,14 @@ class PageLedger:
             default=0,
         )
 
+    def add_unknown_write(self, band: int, step: int) -> None:
+        """Record that `step` may write any page of the band."""
+        self._uses.append(PageUse(Use.UNKNOWN_WRITE, band, frozenset(), step))
+
+    def has_unknown_write(self, band: int) -> bool:
+        """Whether some step whose writes are unknown may still write the band."""
+        return any(use.use is Use.UNKNOWN_WRITE and use.band == band for use in self._uses)
+
     def newest_vacated(self, band: int) -> int:
         """Newest step that a vacated page of the band waits for; 0 when there is none."""
         steps = [use.step for use in self._uses if use.use is Use.VACATED and use.band == band]
@@ -77,9 +86,7 @@ class PageLedger:
         """Drop the writes of every step up to `retired_through`."""
         if self._uses:
             self._uses = [
-                use
-                for use in self._uses
-                if use.use is not Use.FORWARD_WRITE or use.step > retired_through
+                use for use in self._uses if use.use is Use.VACATED or use.step > retired_through
             ]
 
     def take_ready_vacated(self, band: int, retired_through: int) -> list[int]:

@@ -1,0 +1,125 @@
+"""From a sized plan to a storage on a device.
+
+Sizing settles how many bytes there are; what is left is how many ids may name them.
+Bands have no caps, so each may come to hold the whole arena, and the ids of a band
+that mints them are as many as its pages from one wall to the other.
+
+Nothing here decides a size, and nothing is allocated before every refusal is past.
+"""
+
+from typing import Protocol, assert_never, runtime_checkable
+
+from unikv.device.port import BandLayout, Device, StorageLayout
+from unikv.errors import BuildError
+from unikv.memory.arena import Arena
+from unikv.plan import KVStoragePlan, SubPool, SubPoolKind
+from unikv.sizing import KVStorageSize, sink_bytes, token_pages
+from unikv.storage import KVStorage
+
+__all__ = ["TellsStreams", "build_kv_storage", "storage_layout"]
+
+
+@runtime_checkable
+class TellsStreams(Protocol):
+    """A device that says whether its streams are queues of their own."""
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether work on one stream can run while work on another does, and events order it."""
+        ...
+
+
+def build_kv_storage(plan: KVStoragePlan, size: KVStorageSize, device: Device) -> KVStorage:
+    """An empty storage for `plan`, with the bytes of `size`, on `device`.
+
+    The device must hold the memory spaces of `storage_layout(plan, size)`.
+
+    Order: enqueues nothing.
+
+    Raises:
+        BuildError: if the device has no streams or does not say so in `has_streams`; if `size`
+            is not of `plan`.
+    """
+    _refuse_without_streams(device)
+    return KVStorage(storage_layout(plan, size), device)
+
+
+def storage_layout(plan: KVStoragePlan, size: KVStorageSize) -> StorageLayout:
+    """Every memory space of a storage, for the device to make before the storage is built.
+
+    A window band names its pages by the owner's ids, so it has as many ids as the owner,
+    however many pages of its own fit the arena.  State has ids of its own.
+
+    Raises:
+        BuildError: if `size` is not of `plan`.
+    """
+    _refuse_foreign_size(plan, size)
+    arena = Arena(size.sink_bytes, size.arena_bytes)
+    return StorageLayout(
+        sink_bytes=size.sink_bytes,
+        total_bytes=size.arena_bytes,
+        bands=tuple(_band_layout(plan, sub_pool, arena) for sub_pool in plan.sub_pools),
+        row_count=size.row_count,
+        row_pages=token_pages(size.row_tokens, plan.page_size),
+        slots_per_page=plan.page_size,
+    )
+
+
+def _band_layout(plan: KVStoragePlan, sub_pool: SubPool, arena: Arena) -> BandLayout:
+    match sub_pool.kind:
+        case SubPoolKind.FULL:
+            slots_per_page, minting, mints, zeroed = plan.page_size, sub_pool, True, True
+        case SubPoolKind.WINDOW:
+            slots_per_page, minting, mints, zeroed = plan.page_size, plan.owner, False, True
+        case SubPoolKind.STATE:
+            # A slot is written whole before it is read, so nothing shows through unzeroed.
+            slots_per_page, minting, mints, zeroed = 1, sub_pool, True, False
+        case _:
+            assert_never(sub_pool.kind)
+    pages = arena.end_page(minting.page_bytes) - arena.first_page(minting.page_bytes)
+    return BandLayout(
+        name=sub_pool.name,
+        page_bytes=sub_pool.page_bytes,
+        slots_per_page=slots_per_page,
+        id_count=max(0, pages),
+        mints=mints,
+        zeroed=zeroed,
+    )
+
+
+def _refuse_without_streams(device: Device) -> None:
+    name = type(device).__name__
+    if not isinstance(device, TellsStreams):
+        raise BuildError(
+            f"device {name} does not say whether it has streams; allowed: a device whose "
+            "has_streams is True; add the attribute"
+        )
+    if not device.has_streams:
+        raise BuildError(
+            f"device {name}: has_streams is {device.has_streams}; allowed: True, because the "
+            "order of streams and events is all that keeps a page from its next writer"
+        )
+
+
+def _refuse_foreign_size(plan: KVStoragePlan, size: KVStorageSize) -> None:
+    held = [band.name for band in size.bands]
+    wanted = [sub_pool.name for sub_pool in plan.sub_pools]
+    if held != wanted:
+        raise BuildError(
+            f"the size has bands {', '.join(held)}; allowed: {', '.join(wanted)}, as in the plan; "
+            "size this plan"
+        )
+    # Page 0 of every band has to lie in the sink, or it would be handed out.
+    if size.sink_bytes != sink_bytes(plan):
+        raise BuildError(
+            f"the size has a sink of {size.sink_bytes} bytes; allowed: {sink_bytes(plan)}, one "
+            "page of the plan's largest band; size this plan"
+        )
+    for band, sub_pool in zip(size.bands, plan.sub_pools, strict=True):
+        page_bytes, slots = sub_pool.page_bytes, sub_pool.page_bytes // sub_pool.entry_bytes
+        if (band.bytes, band.slots) != (band.pages * page_bytes, band.pages * slots):
+            raise BuildError(
+                f"band {band.name!r} of the size has {band.slots} slots and {band.bytes} bytes in "
+                f"{band.pages} pages; allowed: {slots} slots and {page_bytes} bytes a page, as in "
+                "the plan; size this plan"
+            )
