@@ -40,6 +40,8 @@ from harness.world import BrokenSubject, SubjectFactory, World
 PAGES_COMPARED_ALWAYS = 512
 """Arenas up to this many pages have their whole books compared after every operation."""
 
+_ENCODE = msgspec.json.Encoder().encode
+
 SUBJECTS: dict[str, SubjectFactory] = {"unikv": UnikvSubject, "static": StaticSubject}
 
 _ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
@@ -114,9 +116,10 @@ class Run:
         device = world.device
         device.operation = len(self.trace)
         self.trace.append(operation)
-        for port in world.ports:
-            port.begin_operation()
-        world.asked = False
+        if world.asked:
+            world.asked = False
+            for port in world.ports:
+                port.begin_operation()
         outcome = Outcome.SKIPPED
         if not (operation.between_steps and world.open_step is not None):
             try:
@@ -126,7 +129,7 @@ class Run:
         if operation.counted:
             self.outcomes[outcome] += 1
         found = self._check()
-        self._digest.update(msgspec.json.encode((operation, outcome, world.answers, found)))
+        self._digest.update(_ENCODE((operation, outcome, world.answers, found)))
         world.answers.clear()
         world.at_rest = False
         return outcome

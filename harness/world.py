@@ -135,6 +135,7 @@ class World:
         return answer
 
     def _call(self, rank: int, name: str, arguments: Sequence[Any]) -> Any:
+        self.ports[rank].begin_call()
         try:
             return getattr(self.subjects[rank], name)(*arguments)
         except Shortage as shortage:

@@ -378,9 +378,12 @@ class RankPort:
 
     def begin_operation(self) -> None:
         """Forget what the previous operation submitted."""
+        self.log.clear()
+        self.host_reads.clear()
+
+    def begin_call(self) -> None:
+        """One allocator call begins: no stream wait has happened in it yet."""
         self._waited = False
-        if self.log:
-            self.log.clear()
 
     def record_event(self, stream: Stream) -> Event:
         """Mark the work enqueued so far."""
