@@ -34,6 +34,10 @@ class StepOrderError(UnikvError):
     """A forward step was launched, recorded or processed out of turn."""
 
 
+class TransferError(UnikvError):
+    """A network transfer or a receive hold is unknown, or a transfer did not end in time."""
+
+
 class DeclarationError(UnikvError):
     """A model was described with a layer or a figure that no model can have."""
 

@@ -7,17 +7,16 @@ tokens need, and the allocator's own `pricing.feasible`, asked about an empty ar
 answers it.  A sized plan can therefore be laid out byte for byte, the remainders
 between bands of different page bytes included, and one more page could not.
 
-Windows ask for no more than the requests that can run retain, and never for more
-than there are tokens, so more full attention never needs fewer window pages.  That
-makes "does it fit" monotone in the pages of full attention, and halving the range
-finds the most of them in at most 1 + log2(arena bytes / page bytes) questions.
+Windows ask for what the requests that can run retain, and never for more than there
+are tokens.  So "does it fit" is monotone in the pages of full attention, and halving
+the range finds the most in at most 1 + log2(arena bytes / page bytes) questions.
 
 All sized figures are boot targets.  At run time no band has a cap beyond the
 arena's bytes and its ids.  Nothing here knows of devices, ids or running requests.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
@@ -49,24 +48,16 @@ ROW_ENTRY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class StateSlots:
-    """So many state slots, neither more nor fewer.
-
-    Raises:
-        SizingError: if the count is below 1.
-    """
+    """So many state slots; a budget that cannot hold them is refused."""
 
     count: int
-
-    def __post_init__(self) -> None:
-        _check_figure("StateSlots", "count", self.count, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class StateShare:
     """As many state slots as this share of the chain's bytes holds, rounded down.
 
-    It yields twice: to the slots of one request upward, and to the window rows of
-    one request downward.
+    It yields twice: upward to the slots, and downward to the window rows, of one request.
 
     Raises:
         SizingError: if the percentage is outside 1..99.
@@ -76,10 +67,7 @@ class StateShare:
 
     def __post_init__(self) -> None:
         if not 1 <= self.percent <= 99:
-            raise SizingError(
-                f"StateShare: percent is {self.percent}; allowed: 1 to 99, "
-                "because 100 leaves no byte for tokens"
-            )
+            raise SizingError(f"StateShare: percent is {self.percent}; allowed: 1 to 99")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +94,15 @@ class StorageBudget:
     state: StateSlots | StateShare | None = None
 
     def __post_init__(self) -> None:
-        _check_figure("StorageBudget", "total_bytes", self.total_bytes, 0)
-        _check_figure("StorageBudget", "row_count", self.row_count, 1)
-        _check_figure("StorageBudget", "row_tokens", self.row_tokens, 1)
-        _check_figure("StorageBudget", "row_scratch_bytes", self.row_scratch_bytes, 0)
-        _check_figure("StorageBudget", "scratch_bytes", self.scratch_bytes, 0)
+        for name, value, least in (
+            ("total_bytes", self.total_bytes, 0),
+            ("row_count", self.row_count, 1),
+            ("row_tokens", self.row_tokens, 1),
+            ("row_scratch_bytes", self.row_scratch_bytes, 0),
+            ("scratch_bytes", self.scratch_bytes, 0),
+        ):
+            if value < least:
+                raise SizingError(f"StorageBudget: {name} is {value}; allowed: {least} or more")
 
 
 class ByteTerm(NamedTuple):
@@ -121,18 +113,11 @@ class ByteTerm(NamedTuple):
 
 
 class BandSize(NamedTuple):
-    """Boot target of one band: how much it holds when every band holds its target.
-
-    Attributes:
-        name: of the sub-pool.
-        pages: of this band.
-        slots: tokens in those pages, or states, one a page.
-        bytes: of those pages.
-    """
+    """Boot target of one band: what it holds when every band holds its target."""
 
     name: str
     pages: int
-    slots: int
+    slots: int  # tokens, or states, one a page
     bytes: int
 
 
@@ -141,18 +126,15 @@ class KVStorageSize:
     """A budget as `size_plan` divided it.
 
     Laws:
-        total_bytes == fixed terms + sink_bytes + chain_bytes
-        the bytes of all bands <= chain_bytes; what is left is less than one more page
-            of full attention, with its window pages and remainders, takes
+        total_bytes == the bytes of all fixed terms + sink_bytes + chain_bytes
+        the bytes of all bands <= chain_bytes
 
     Attributes:
         total_bytes: the budget.
         fixed: request table, scratch of request rows, scratch; outside the arena.
-        sink_bytes: lowest bytes of the arena.
-        chain_bytes: the rest of the arena, which all bands share.
+        sink_bytes, chain_bytes: the arena: its lowest bytes, and what all bands share.
         bands: targets in chain order; the last one is full attention.
-        row_count: rows of the request table.
-        row_tokens: longest request that a row can name.
+        row_count, row_tokens: rows of the request table, and the longest request of one.
         max_concurrency: requests that can hold their state slots, their window rows
             and one page of full attention each, all at the same time.  0 where not
             even one such page fits; admission refuses every request then.
@@ -174,7 +156,7 @@ class KVStorageSize:
 
     @property
     def arena_bytes(self) -> int:
-        """The one region that sink and bands lie in."""
+        """The one region that the sink and the bands lie in."""
         return self.sink_bytes + self.chain_bytes
 
     @property
@@ -188,46 +170,35 @@ def size_plan(plan: KVStoragePlan, budget: StorageBudget) -> KVStorageSize:
 
     In this order: fixed allocations, the sink, state slots, then the most full-attention
     tokens whose window targets also fit.  With a count of state slots, or without state, a
-    larger budget never gives fewer tokens.  With a share it never gives fewer slots, and
-    never fewer tokens beside as many slots; the budget that affords one more slot may pay
-    for it in tokens.
+    larger budget never gives fewer tokens.  With a share it never gives fewer slots, nor
+    fewer tokens beside as many slots; where it affords one more slot, tokens pay for that.
 
     Raises:
-        SizingError: if the budget is below the floor (see `floor_terms`), with every term;
-            if the plan has state and the budget does not say how much, or the reverse; if
-            it says fewer slots than one request needs.
+        SizingError: if the budget is below the floor (see `floor_terms`), with every term; if
+            it has state and the plan none, or the reverse, or fewer slots than one request needs.
     """
-    floor = floor_terms(plan, budget)
-    _refuse_below_floor(budget.total_bytes, floor)
+    _refuse_below_floor(budget.total_bytes, floor_terms(plan, budget))
     fixed = _fixed_terms(plan, budget)
-    sink = sink_bytes(plan)
-    arena_bytes = budget.total_bytes - _sum(fixed)
-    view = _empty_chain(plan, sink, arena_bytes)
+    arena = Arena(sink_bytes(plan), budget.total_bytes - _sum(fixed))
+    view = _empty_chain(plan, arena)
     slots = _state_slots(plan, budget, view)
     runnable = _runnable(plan, budget, slots)
 
-    def overflows(full_pages: int) -> bool:
-        return not feasible(view, _targets(plan, budget, slots, runnable, full_pages))
+    def targets(full_pages: int) -> list[int]:
+        return _targets(plan, budget, slots, runnable, full_pages)
 
-    # The floor has room for no page of full attention, so only one and more are in question.
-    candidates = range(1, arena_bytes // plan.owner.page_bytes + 1)
-    full_pages = bisect_left(candidates, True, key=overflows)
+    full_pages = bisect_left(
+        # Zero pages fit, or the floor would not, so only one and more are in question.
+        range(1, arena.end_page(plan.owner.page_bytes) + 1),
+        True,
+        key=lambda pages: not feasible(view, targets(pages)),
+    )
     return KVStorageSize(
         total_bytes=budget.total_bytes,
         fixed=fixed,
-        sink_bytes=sink,
-        chain_bytes=arena_bytes - sink,
-        bands=tuple(
-            BandSize(
-                sub_pool.name,
-                pages,
-                pages * sub_pool.page_bytes // sub_pool.entry_bytes,
-                pages * sub_pool.page_bytes,
-            )
-            for sub_pool, pages in zip(
-                plan.sub_pools, _targets(plan, budget, slots, runnable, full_pages), strict=True
-            )
-        ),
+        sink_bytes=arena.sink_bytes,
+        chain_bytes=arena.total_bytes - arena.sink_bytes,
+        bands=tuple(map(_band_size, plan.sub_pools, targets(full_pages))),
         row_count=budget.row_count,
         row_tokens=budget.row_tokens,
         max_concurrency=min(runnable, full_pages),
@@ -238,32 +209,26 @@ def floor_terms(plan: KVStoragePlan, budget: StorageBudget) -> tuple[ByteTerm, .
     """What must fit before anything is sized; the sum is the smallest budget accepted.
 
     One request at batch size 1: the fixed allocations, the sink, its window rows and its
-    state slots, or as many slots as the budget asks for.  Its full-attention tokens are
-    left out, because how many it needs is known when it arrives, and admission judges it
-    then.  The last term is what alignment costs when the bands lie side by side.
-
-    Args:
-        plan: the sub-pools.
-        budget: all its figures but `total_bytes`, which is not read.
+    state slots, or as many slots as the budget counts.  Its full-attention tokens are left
+    out, because how many it needs is known when it arrives, and admission judges it then.
+    The last term is what the bands lose to alignment when they lie side by side.
+    `budget.total_bytes` is not read.
 
     Raises:
         SizingError: as `size_plan`, but for a budget below the floor.
     """
     _check_state(plan, budget)
-    pages = _floor_pages(plan, budget)
     terms = [*_fixed_terms(plan, budget), ByteTerm("padding sink", sink_bytes(plan))]
-    for sub_pool, count in zip(plan.sub_pools, pages, strict=True):
-        match sub_pool.kind:
-            case SubPoolKind.STATE:
-                name = f"{sub_pool.name}, {count} slots"
-            case SubPoolKind.WINDOW:
-                name = f"{sub_pool.name}, {count} pages"
-            case SubPoolKind.FULL:
-                continue
-            case _:
-                assert_never(sub_pool.kind)
-        terms.append(ByteTerm(name, count * sub_pool.page_bytes))
-    return (*terms, ByteTerm("alignment", _alignment_bytes(plan, pages)))
+    top = packed = sink_bytes(plan)
+    for sub_pool, pages in zip(plan.sub_pools, _floor_pages(plan, budget), strict=True):
+        page_bytes = sub_pool.page_bytes
+        if pages:
+            name = f"{sub_pool.name}, {pages} x {page_bytes}"
+            terms.append(ByteTerm(name, pages * page_bytes))
+        # A band without a page is the high end, whose wall lies on a page boundary even so.
+        top = (-(-top // page_bytes) + pages) * page_bytes
+        packed += pages * page_bytes
+    return (*terms, ByteTerm("alignment", top - packed))
 
 
 def request_pages(plan: KVStoragePlan, sub_pool: SubPool, row_tokens: int) -> int:
@@ -313,14 +278,12 @@ def min_concurrency(stages: Sequence[KVStorageSize]) -> int:
     """
     if not stages:
         raise SizingError("concurrency of 0 pipeline stages; allowed: 1 or more")
-    first = [band.name for band in stages[0].bands]
-    for number, stage in enumerate(stages):
-        held = [band.name for band in stage.bands]
+    first, *others = ([band.name for band in stage.bands] for stage in stages)
+    for number, held in enumerate(others, start=1):
         if held != first:
             raise SizingError(
-                f"pipeline stage {number} has sub-pools {', '.join(held)}, stage 0 has "
-                f"{', '.join(first)}; allowed: the same on every stage; divide the layers so "
-                "that each stage has every kind"
+                f"pipeline stage {number} has sub-pools {', '.join(held)}; allowed: "
+                f"{', '.join(first)}, as on stage 0; give each stage layers of every kind"
             )
     return min(stage.max_concurrency for stage in stages)
 
@@ -334,81 +297,55 @@ def _fixed_terms(plan: KVStoragePlan, budget: StorageBudget) -> tuple[ByteTerm, 
     )
 
 
-def _floor_pages(plan: KVStoragePlan, budget: StorageBudget) -> tuple[int, ...]:
+def _floor_pages(plan: KVStoragePlan, budget: StorageBudget) -> list[int]:
     """Pages per band that must fit, from low to high; none of full attention."""
-    return tuple(
-        budget.state.count
-        if sub_pool.kind is SubPoolKind.STATE and isinstance(budget.state, StateSlots)
-        else request_pages(plan, sub_pool, budget.row_tokens)
-        for sub_pool in plan.sub_pools
-    )
+    pages = [request_pages(plan, sub_pool, budget.row_tokens) for sub_pool in plan.sub_pools]
+    if isinstance(budget.state, StateSlots):
+        pages[0] = budget.state.count
+    return pages
 
 
-def _alignment_bytes(plan: KVStoragePlan, pages: Sequence[int]) -> int:
-    """Bytes that the smallest arena for `pages` has beyond the sink and these pages."""
-    sink = sink_bytes(plan)
-    packed = sink + sum(
-        sub_pool.page_bytes * count for sub_pool, count in zip(plan.sub_pools, pages, strict=True)
-    )
-    # Below each band lies a remainder smaller than one of its pages, and below the high end
-    # one more, because its wall is a whole number of pages.
-    most = sum(sub_pool.page_bytes for sub_pool in plan.sub_pools)
-    extra = bisect_left(
-        range(most),
-        True,
-        key=lambda remainder: feasible(_empty_chain(plan, sink, packed + remainder), pages),
-    )
-    assert extra < most
-    return extra
-
-
-def _empty_chain(plan: KVStoragePlan, sink: int, total_bytes: int) -> ChainView:
-    """What a chain allocator would tell of itself before its first take."""
-    arena = Arena(sink, total_bytes)
+def _empty_chain(plan: KVStoragePlan, arena: Arena) -> ChainView:
+    """What a chain allocator tells of itself before its first take."""
+    wall_of: Mapping[Placement, Callable[[int], int]] = {
+        Placement.GROWS_UP: arena.first_page,
+        Placement.FLOATS: lambda page_bytes: 0,
+        Placement.GROWS_DOWN: arena.end_page,
+    }
     bands = []
     for sub_pool, placement in zip(plan.sub_pools, plan.placements, strict=True):
-        match placement:
-            case Placement.GROWS_UP:
-                wall = arena.first_page(sub_pool.page_bytes)
-            case Placement.FLOATS:
-                wall = 0
-            case Placement.GROWS_DOWN:
-                wall = arena.end_page(sub_pool.page_bytes)
-            case _:
-                assert_never(placement)
+        wall = wall_of[placement](sub_pool.page_bytes)
         bands.append(BandView(sub_pool.page_bytes, wall, wall, wall, 0, 0, 0))
-    return ChainView(sink, total_bytes, tuple(bands))
+    return ChainView(arena.sink_bytes, arena.total_bytes, tuple(bands))
 
 
 def _state_slots(plan: KVStoragePlan, budget: StorageBudget, view: ChainView) -> int:
     """Slots to size for; 0 without state.  The floor is known to fit `view`."""
+    floor = _floor_pages(plan, budget)
     match budget.state:
         case None:
             return 0
         case StateSlots(count):
             return count
         case StateShare(percent):
-            state = plan.sub_pools[0]
             share_bytes = (view.total_bytes - view.sink_bytes) * percent // 100
-            slots = min(
-                share_bytes // state.page_bytes, most_pages(view, _floor_pages(plan, budget), 0)
-            )
-            return max(slots, request_pages(plan, state, budget.row_tokens))
+            share = share_bytes // plan.sub_pools[0].page_bytes
+            return min(max(share, floor[0]), most_pages(view, floor, 0))
         case _:
             assert_never(budget.state)
 
 
 def _runnable(plan: KVStoragePlan, budget: StorageBudget, slots: int) -> int:
     """Requests for which there are rows and state slots."""
-    state = plan.sub_pools[0]
-    if state.kind is not SubPoolKind.STATE:
+    if budget.state is None:
         return budget.row_count
-    return min(budget.row_count, slots // request_pages(plan, state, budget.row_tokens))
+    slots_each = request_pages(plan, plan.sub_pools[0], budget.row_tokens)
+    return min(budget.row_count, slots // slots_each)
 
 
 def _targets(
     plan: KVStoragePlan, budget: StorageBudget, slots: int, runnable: int, full_pages: int
-) -> tuple[int, ...]:
+) -> list[int]:
     """Pages per band, from low to high; none is fewer where `full_pages` is more."""
     pages = []
     for sub_pool in plan.sub_pools:
@@ -422,38 +359,32 @@ def _targets(
                 pages.append(full_pages)
             case _:
                 assert_never(sub_pool.kind)
-    return tuple(pages)
+    return pages
+
+
+def _band_size(sub_pool: SubPool, pages: int) -> BandSize:
+    page_slots = sub_pool.page_bytes // sub_pool.entry_bytes
+    return BandSize(sub_pool.name, pages, pages * page_slots, pages * sub_pool.page_bytes)
 
 
 def _sum(terms: Sequence[ByteTerm]) -> int:
     return sum(term.bytes for term in terms)
 
 
-def _check_figure(place: str, name: str, value: int, least: int) -> None:
-    if value < least:
-        raise SizingError(f"{place}: {name} is {value}; allowed: {least} or more")
-
-
 def _check_state(plan: KVStoragePlan, budget: StorageBudget) -> None:
     """Refuse a budget that says nothing of the plan's state, too little, or too much."""
     state = plan.sub_pools[0]
-    if state.kind is not SubPoolKind.STATE:
-        if budget.state is not None:
-            raise SizingError(
-                f"the budget asks for {budget.state}, but the plan has no state: its sub-pools "
-                f"are {', '.join(plan.tree_slots)}; allowed: None"
-            )
-        return
-    if budget.state is None:
+    if (state.kind is SubPoolKind.STATE) != (budget.state is not None):
         raise SizingError(
-            f"the plan has sub-pool {state.name!r}, but the budget says nothing of state; "
-            "allowed: StateSlots(count) or StateShare(percent)"
+            f"the budget's state is {budget.state} and the plan's sub-pools are "
+            f"{', '.join(plan.tree_slots)}; allowed: StateSlots or StateShare for a plan with "
+            "state, None for one without"
         )
     least = request_pages(plan, state, budget.row_tokens)
     if isinstance(budget.state, StateSlots) and budget.state.count < least:
         raise SizingError(
-            f"the budget asks for {budget.state}, but one request needs {least} slots of "
-            f"sub-pool {state.name!r}; allowed: {least} or more"
+            f"the budget's state is {budget.state}; allowed: {least} or more, what one request "
+            f"needs of sub-pool {state.name!r}"
         )
 
 

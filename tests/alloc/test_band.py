@@ -112,6 +112,11 @@ def test_holes_are_taken_lowest_depth_first(
     assert drawn(band) == after
 
 
+def test_holes_are_taken_one_after_the_other() -> None:
+    band = band_of("up", "Lhhh......")
+    assert [band.take_holes(1) for _ in range(3)] == [[1], [2], [3]]
+
+
 @each_kind
 def test_a_take_of_holes_ends_with_the_holes(kind: str) -> None:
     band = band_of(kind, {"up": "Lhh.......", "down": ".......hhL", "float": "...Lhh...."}[kind])
@@ -216,6 +221,14 @@ def test_a_relocated_band_takes_its_holes_in_order() -> None:
     band = band_of("float", "......LL..")
     band.relocate(1, 5, [2, 3])
     assert band.take_holes(2) == [1, 4]
+
+
+def test_a_relocated_band_keeps_its_fixed_pages() -> None:
+    band = band_of("float", "..LLL.....")
+    band.states[3], band.fixed, band.live = FIXED, 1, 2
+    band.relocate(3, 7, [5])
+    assert drawn(band) == "...fLLh..."
+    assert band.counts == BandCounts(2, 1, 0, 1)
 
 
 def test_a_band_with_pending_pages_stays() -> None:
@@ -336,7 +349,7 @@ changes = st.tuples(st.sampled_from(ACTS), st.integers(0, 9), st.integers(0, 4))
 
 
 @each_kind
-@given(script=st.lists(changes, max_size=40))
+@given(script=st.lists(changes, min_size=15, max_size=40))
 def test_any_sequence_of_changes_is_that_of_a_dictionary(
     kind: str, script: list[tuple[str, int, int]]
 ) -> None:

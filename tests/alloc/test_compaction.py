@@ -18,6 +18,7 @@ from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.compaction import MovePlan, plan_compaction, plan_relocation
+from unikv.device.port import Stream
 
 NO_LIMIT = 99
 
@@ -131,9 +132,9 @@ def test_a_relocation_makes_the_fewest_moves(kind: str, by_depth: str, at: int) 
 LAYOUT = layout_of(52, 4, window("window"), tokens("full"))
 
 
-def holed(clearance: dict[tuple[Toucher, InFlight], Clearance] | None = None) -> tuple[
-    ChainAllocator, DiaryDevice
-]:
+def holed(
+    clearance: dict[tuple[Toucher, InFlight], Clearance] | None = None,
+) -> tuple[ChainAllocator, DiaryDevice]:
     """Four live pages and a hole in the window band: `LhLLL` from page 1, page n + 9 for id n."""
     chain, device = chain_of(LAYOUT, {**CLEARANCE, **(clearance or {})})
     taken = chain.take(5, 0)
@@ -209,6 +210,34 @@ def test_writers_are_waited_because_the_table_says_so() -> None:
     run_step(chain, device, 1, [5], [])
     chain.flush(8)
     assert device.names() == ["move", "map"]
+
+
+def unknown_step(chain: ChainAllocator, device: DiaryDevice, number: int) -> None:
+    """A recorded step that may write anything."""
+    chain.launch_step(number)
+    chain.record_step_of_unknown_writes(number, device.record_event(Stream.FORWARD))
+
+
+def test_nothing_moves_while_a_step_may_write_anything() -> None:
+    chain, device = holed()
+    unknown_step(chain, device, 1)
+    run_step(chain, device, 2)
+    assert chain.flush(8) == 0
+    assert device.calls == []
+
+
+def test_pages_move_again_once_the_unknown_writer_retired() -> None:
+    chain, device = holed()
+    unknown_step(chain, device, 1)
+    chain.process_step(1)
+    assert chain.flush(8) == 1
+    assert device.names() == ["move", "map"]
+
+
+def test_unknown_writers_keep_pages_still_because_the_table_says_so() -> None:
+    chain, device = holed({(Toucher.MOVE_SOURCE, InFlight.UNKNOWN_FORWARD): Clearance.SAME_STREAM})
+    unknown_step(chain, device, 1)
+    assert chain.flush(8) == 1
 
 
 def test_a_flush_settles_nothing() -> None:

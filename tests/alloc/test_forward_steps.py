@@ -143,6 +143,7 @@ def test_a_wait_for_a_gap_is_for_the_step_behind_it() -> None:
     steps, device = steps_with(1, 5)
     assert steps.wait(3)
     assert waits(device) == ["end of 5"]
+    assert steps.retired_through == 5
 
 
 def test_a_retired_step_is_not_waited_again() -> None:

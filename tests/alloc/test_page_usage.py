@@ -86,3 +86,25 @@ def test_the_newest_vacated_step_is_that_of_the_band() -> None:
 
 def test_a_write_is_no_vacated_page() -> None:
     assert ledger_of((WRITE, 0, [9], 2)).newest_vacated(0) == 0
+
+
+def test_a_step_may_write_any_page_of_a_band() -> None:
+    ledger = PageLedger()
+    ledger.add_unknown_write(0, 2)
+    assert ledger.uses() == (PageUse(Use.UNKNOWN_WRITE, 0, frozenset(), 2),)
+    assert ledger.has_unknown_write(0)
+    assert not ledger.has_unknown_write(1)
+
+
+def test_an_unknown_write_ends_with_its_step() -> None:
+    ledger = PageLedger()
+    ledger.add_unknown_write(0, 1)
+    ledger.add_unknown_write(0, 2)
+    ledger.end_writes(1)
+    assert ledger.has_unknown_write(0)
+    ledger.end_writes(2)
+    assert not ledger.has_unknown_write(0)
+
+
+def test_a_known_write_is_no_unknown_one() -> None:
+    assert not ledger_of((WRITE, 0, [3], 1)).has_unknown_write(0)

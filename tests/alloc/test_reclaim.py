@@ -72,6 +72,14 @@ def test_a_free_pends_on_the_newest_step() -> None:
     assert band.pending_pages.newest() == 3
 
 
+def test_a_processed_step_lets_the_frontier_retreat() -> None:
+    chain, device, band = filled()
+    run_step(chain, device, 1)
+    chain.reclaim.free(band, [5, 6])
+    chain.process_step(1)
+    assert drawn(band) == "_LLLL........"
+
+
 def three_batches() -> tuple[ChainAllocator, DiaryDevice, Band, list[object]]:
     """Pages 1 and 2 wait for step 1, page 3 for step 2, page 4 for step 3; and their events."""
     chain, device, band = filled()
@@ -219,6 +227,36 @@ def test_settling_counts_the_vacated_pages_of_a_step_with_its_batch() -> None:
     chain.reclaim.settle(band, 2)
     assert waits(device) == [first]
     assert drawn(band) == "_hhpLLL......"
+
+
+def test_a_vacated_page_of_an_older_step_returns_before_a_newer_batch() -> None:
+    chain, device, band = filled()
+    first = run_step(chain, device, 1)
+    chain.reclaim.vacate(band, [2])
+    run_step(chain, device, 2)
+    chain.reclaim.free(band, [3])
+    chain.reclaim.settle(band, 1)
+    assert waits(device) == [first]
+    assert drawn(band) == "_LhpLLL......"
+
+
+def test_settling_everything_returns_vacated_pages_too() -> None:
+    chain, device, band = filled()
+    step = run_step(chain, device, 1)
+    chain.reclaim.vacate(band, [2])
+    chain.reclaim.settle_all()
+    assert waits(device) == [step]
+    assert drawn(band) == "_LhLLLL......"
+
+
+def test_a_vacated_page_of_another_band_leaves_its_span_when_it_is_settled() -> None:
+    chain, device, band = filled()
+    run_step(chain, device, 1)
+    chain.reclaim.free(band, [2])
+    chain.reclaim.vacate(chain.owner, [7])
+    chain.reclaim.settle(band, 1)
+    assert drawn(chain.owner) == "_.......LLLLL"
+    assert chain.owner.span() == (8, 13)
 
 
 def test_settling_ends_the_writes_of_the_steps_it_waited() -> None:

@@ -125,6 +125,35 @@ class Band:
         self.holes -= len(pages)
         self.live += len(pages)
 
+    def fix_live(self, pages: Sequence[int]) -> None:
+        """Live pages, just taken, become fixed: a load will fill them where they are."""
+        self._mark(pages, LIVE, FIXED)
+        self.live -= len(pages)
+        self.fixed += len(pages)
+
+    def name_fixed(self, pages: Sequence[int]) -> None:
+        """Fixed pages become live: ids name them, so they may move."""
+        self._mark(pages, FIXED, LIVE)
+        self.fixed -= len(pages)
+        self.live += len(pages)
+
+    def release_fixed(self, pages: Sequence[int]) -> None:
+        """Fixed pages become holes: their load was cancelled before it was submitted."""
+        self._mark(pages, FIXED, HOLE)
+        self.fixed -= len(pages)
+        self.holes += len(pages)
+
+    def fixed_pages(self) -> list[int]:
+        """Pages reserved by loads."""
+        if not self.fixed:
+            return []
+        states = self.states
+        return [
+            self.axis.page_at(depth)
+            for depth in range(self.low, self.high)
+            if states[depth] == FIXED
+        ]
+
     def claim(self, low_page: int, high_page: int) -> None:
         """Grow the span to pages `[low_page, high_page)`; what is new becomes holes."""
         low, high = self.axis.span_of_pages(low_page, high_page)

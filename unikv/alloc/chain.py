@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.axis import Axis
 from unikv.alloc.band import Band, EndBand
-from unikv.alloc.clearance import CLEARANCE, ClearanceTable
+from unikv.alloc.clearance import CLEARANCE, ClearanceTable, Toucher
 from unikv.alloc.compaction import PageMover
+from unikv.alloc.fences import page_ranges, wait_copies
 from unikv.alloc.float_band import FloatBand
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
+from unikv.alloc.signals import NoTransfers, TransferWaiter
 from unikv.alloc.statistics import Counters
 from unikv.device.port import Device, Event, StorageLayout, Stream
 from unikv.errors import Shortage
 from unikv.ids.unit_ids import MintedIds, Operation
 from unikv.memory.arena import Arena
+
+NO_TRANSFERS = NoTransfers()
 
 
 class Taken(NamedTuple):
@@ -62,10 +67,15 @@ class ChainAllocator:
     """
 
     def __init__(
-        self, layout: StorageLayout, device: Device, clearance: ClearanceTable = CLEARANCE
+        self,
+        layout: StorageLayout,
+        device: Device,
+        clearance: ClearanceTable = CLEARANCE,
+        waiter: TransferWaiter = NO_TRANSFERS,
     ) -> None:
         self.layout = layout
         self.device = device
+        self._clearance = clearance
         self.bands = build_bands(layout)
         self.owner = self.bands[-1]
         self.token_bands = tuple(band for band in self.bands if self._binds_owner_ids(band))
@@ -80,7 +90,18 @@ class ChainAllocator:
             device, self.steps, self.ledger, self.reclaim, clearance, self.counters
         )
         arena = Arena(layout.sink_bytes, layout.total_bytes)
-        self.relief = Relief(arena, self.bands, self.steps, self.reclaim, self.mover, self.counters)
+        self.relief = Relief(
+            arena,
+            self.bands,
+            self.steps,
+            self.ledger,
+            self.reclaim,
+            self.mover,
+            waiter,
+            clearance,
+            self.counters,
+        )
+        self.users = AsyncUsers(self.bands, device, self.steps, self.ledger, self.reclaim)
         self._operations = 0
         self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
 
@@ -125,6 +146,29 @@ class ChainAllocator:
                 slot_ids = self.minted[band.index].mint(slots)
                 self._hand_out(band, slot_ids, got)
         return Taken(ids, slot_ids)
+
+    def reserve(self, band: int, count: int) -> list[int]:
+        """Take `count` pages of one band for a load, fixed where they are and not zeroed.
+
+        Pending pages settle first where the holes do not cover the load.
+
+        Returns:
+            Physical pages: the queued copy carries them, so they do not move until ids name them.
+
+        Raises and Order: as `take`.
+        """
+        if count < 0:
+            raise ValueError(f"reservation of {count} pages; counts are 0 or more")
+        self._begin("reserve")
+        demand = [count if index == band else 0 for index in range(len(self.bands))]
+        part = self.bands[band]
+        spans = self.relief.lay_out(demand)
+        if spans is None:
+            self.counters.shortages += 1
+            raise Shortage("bytes", part.layout.name, count, part.holes)
+        pages = self._acquire(part, count, spans[band])
+        part.fix_live(pages)
+        return pages
 
     def free(self, ids: Sequence[int]) -> None:
         """Free virtual pages in the owner and in every window band that still binds them.
@@ -253,6 +297,10 @@ class ChainAllocator:
             band.claim(*span)
             pages += band.take_holes(count - len(pages))
         assert len(pages) == count, "the planned span does not hold what the plan promised"
+        fences = self.ledger.fences
+        if fences:
+            ranges = page_ranges(band.layout.page_bytes, pages)
+            wait_copies(self.device, self._clearance, fences, Toucher.HAND_OUT, ranges)
         self.reclaim.retreat(band)
         self.counters.taken_pages += count
         return pages

@@ -26,6 +26,9 @@ class InFlight(Enum):
     SCHEDULE = "schedule"  # zeroing, moves, table writes
     FORWARD = "forward"  # metadata and body of an unretired step
     UNKNOWN_FORWARD = "unknown forward"  # the same of a step that may write any page
+    BACKUP = "backup"  # a copy to the host reads
+    LOAD = "load"  # a copy from the host writes
+    NETWORK = "network"  # a transfer engine reads or a peer writes
 
 
 class Clearance(Enum):
@@ -34,6 +37,10 @@ class Clearance(Enum):
     SAME_STREAM = "same stream"  # ordered by construction
     NEVER_OFFERED = "never offered"  # the page stays pending, so nobody can choose it
     WAIT_WRITER = "wait writer"  # S waits the newest unretired forward that writes it
+    NONE = "none"  # two reads, or bytes that the other never touches
+    WAIT_COPY = "wait copy"  # S waits the copy's event, after the choice, by bytes
+    AT_HAND_OUT = "at hand-out"  # whoever handed the page out has waited, so nothing is left
+    WAIT_HOST = "wait host"  # the host waits the transfer, in a relief that nothing else can serve
     NO_MOVE = "no move"  # nothing of the band moves until the step retires
     WAIT_READ_END = "wait read end"  # S waits the shared-read end, or all of F if none is declared
     WAIT_SCHEDULE = "wait schedule"  # F waits S at launch
@@ -63,6 +70,25 @@ CLEARANCE: ClearanceTable = {
     (Toucher.MOVE_SOURCE, InFlight.UNKNOWN_FORWARD): Clearance.NO_MOVE,
     (Toucher.TABLE_WRITE, InFlight.UNKNOWN_FORWARD): Clearance.WAIT_READ_END,
     (Toucher.FORWARD, InFlight.UNKNOWN_FORWARD): Clearance.SAME_STREAM,
+    # Copies follow no step.  A page freed under one is a hole, and its next writer waits.  Bytes
+    # that a band grew over, and pages that a forward finds unzeroed, were handed out before.
+    (Toucher.HAND_OUT, InFlight.BACKUP): Clearance.WAIT_COPY,
+    (Toucher.HAND_OUT, InFlight.LOAD): Clearance.WAIT_COPY,
+    (Toucher.GROWTH, InFlight.BACKUP): Clearance.AT_HAND_OUT,
+    (Toucher.GROWTH, InFlight.LOAD): Clearance.AT_HAND_OUT,
+    (Toucher.MOVE_SOURCE, InFlight.BACKUP): Clearance.NONE,
+    (Toucher.MOVE_SOURCE, InFlight.LOAD): Clearance.WAIT_COPY,
+    (Toucher.FORWARD, InFlight.BACKUP): Clearance.AT_HAND_OUT,
+    (Toucher.FORWARD, InFlight.LOAD): Clearance.AT_HAND_OUT,
+    # Copies and transfers carry physical ids and look no table up.
+    (Toucher.TABLE_WRITE, InFlight.BACKUP): Clearance.NONE,
+    (Toucher.TABLE_WRITE, InFlight.LOAD): Clearance.NONE,
+    (Toucher.TABLE_WRITE, InFlight.NETWORK): Clearance.NONE,
+    # A transfer engine is on no stream: its pages are pinned, and stuck once they are freed.
+    (Toucher.HAND_OUT, InFlight.NETWORK): Clearance.NEVER_OFFERED,
+    (Toucher.GROWTH, InFlight.NETWORK): Clearance.NEVER_OFFERED,
+    (Toucher.FORWARD, InFlight.NETWORK): Clearance.AT_HAND_OUT,
+    (Toucher.MOVE_SOURCE, InFlight.NETWORK): Clearance.WAIT_HOST,
     # Zeroed pages, new rows and map entries must be in place before the metadata phase.
     (Toucher.FORWARD, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
     (Toucher.FORWARD, InFlight.FORWARD): Clearance.SAME_STREAM,

@@ -6,14 +6,16 @@ changes.  It waits whatever may still write a source; forwards that only read on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from unikv.alloc.band import HOLE, LIVE, UNCLAIMED, Band
 from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
+from unikv.alloc.fences import Ranges, page_ranges, wait_copies
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger
 from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.signals import HOLDS
 from unikv.alloc.statistics import Counters
 from unikv.device.port import Device, Stream
 
@@ -34,16 +36,22 @@ class MovePlan:
         assert not set(self.sources) & set(self.targets)
 
 
-def plan_compaction(band: Band, limit: int) -> MovePlan:
-    """Plan at most `limit` moves, each of the deepest live page into the lowest hole."""
-    states, high = band.states, band.high
+def plan_compaction(band: Band, limit: int, pinned: Collection[int] = ()) -> MovePlan:
+    """Plan at most `limit` moves, each of the deepest live page into the lowest hole.
+
+    Pages in `pinned` stay where they are.
+    """
+    states, high, page_at = band.states, band.high, band.axis.page_at
     sources: list[int] = []
     targets: list[int] = []
     hole, live = states.find(HOLE, band.low, high), states.rfind(LIVE, band.low, high)
     while len(sources) < limit and 0 <= hole < live:
-        sources.append(band.axis.page_at(live))
-        targets.append(band.axis.page_at(hole))
-        hole, live = states.find(HOLE, hole + 1, high), states.rfind(LIVE, band.low, live)
+        source = page_at(live)
+        live = states.rfind(LIVE, band.low, live)
+        if source not in pinned:
+            sources.append(source)
+            targets.append(page_at(hole))
+            hole = states.find(HOLE, hole + 1, high)
     return MovePlan(tuple(sources), tuple(targets))
 
 
@@ -73,7 +81,14 @@ def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
 class PageMover:
     """Carries out move plans; every copy of live pages goes through `copy`."""
 
-    __slots__ = ("_clearance", "_counters", "_device", "_ledger", "_reclaim", "_steps")
+    __slots__ = (
+        "_clearance",
+        "_counters",
+        "_device",
+        "_ledger",
+        "_reclaim",
+        "_steps",
+    )
 
     def __init__(
         self,
@@ -101,7 +116,7 @@ class PageMover:
         rule = self._clearance[Toucher.MOVE_SOURCE, InFlight.UNKNOWN_FORWARD]
         if rule is Clearance.NO_MOVE and self._ledger.has_unknown_write(band.index):
             return 0
-        plan = plan_compaction(band, limit)
+        plan = plan_compaction(band, limit, self._ledger.held.pages(band.index, HOLDS))
         if plan.sources:
             self.copy(band, plan)
             band.occupy_holes(plan.targets)
@@ -111,9 +126,13 @@ class PageMover:
     def copy(self, band: Band, plan: MovePlan) -> None:
         """Copy and rebind one batch.  The caller accounts for the pages' states."""
         self._wait_writers(band, plan.sources)
+        size = band.layout.page_bytes
+        self._wait_copies(Toucher.MOVE_SOURCE, page_ranges(size, plan.sources))
+        self._wait_copies(Toucher.HAND_OUT, page_ranges(size, plan.targets))
         self._device.move_pages(Stream.SCHEDULE, band.index, plan.sources, plan.targets)
         ids = band.ids.rebind(plan.sources, plan.targets)
         self._device.write_map(Stream.SCHEDULE, band.index, ids, plan.targets)
+        self._ledger.held.moved(band.index, plan.sources, plan.targets)
         self._counters.moved_pages += len(plan.sources)
 
     def _wait_writers(self, band: Band, sources: Sequence[int]) -> None:
@@ -122,3 +141,6 @@ class PageMover:
             writer = self._ledger.newest_writer(band.index, sources)
             if writer and self._steps.wait(writer):
                 self._reclaim.writes_retired()
+
+    def _wait_copies(self, toucher: Toucher, ranges: Ranges) -> None:
+        wait_copies(self._device, self._clearance, self._ledger.fences, toucher, ranges)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import Enum
 
+from unikv.alloc.fences import Fences
+from unikv.alloc.signals import HeldPages
+from unikv.alloc.use import Use
 
-class Use(Enum):
-    """What work in flight does to a page."""
-
-    FORWARD_WRITE = "forward_write"  # a recorded step writes slots of the page
-    UNKNOWN_WRITE = "unknown_write"  # a recorded step may write any page of the band
-    VACATED = "vacated"  # a move copied the page away; forwards may still read the old bytes
+__all__ = ["PageLedger", "PageUse", "Use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +37,18 @@ class PageLedger:
     """Every use that is not over, oldest first.
 
     Law: a page is in at most one `VACATED` use, and then it is pending in its band.
+
+    Attributes:
+        held: what stays until a transfer or a receive hold ends.
+        fences: what copies between device and host do, by bytes.
     """
 
-    __slots__ = ("_uses",)
+    __slots__ = ("_uses", "fences", "held")
 
     def __init__(self) -> None:
         self._uses: list[PageUse] = []
+        self.held = HeldPages()
+        self.fences = Fences()
 
     def uses(self) -> tuple[PageUse, ...]:
         """The uses, oldest first."""

@@ -13,13 +13,14 @@ from unikv.alloc.band import Band
 from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
+from unikv.alloc.signals import TRANSFERS
 from unikv.alloc.statistics import Counters
 
 
 class Reclaim:
     """Owns every step from live to hole.
 
-    Law: a page is pending exactly while a pending batch or a `VACATED` use names it.
+    Law: a page is pending exactly while a pending batch, a `VACATED` use or a stuck set names it.
     """
 
     __slots__ = ("_bands", "_clearance", "_counters", "_ledger", "_steps")
@@ -41,6 +42,8 @@ class Reclaim:
     def free(self, band: Band, pages: Sequence[int]) -> None:
         """Give up live pages: pending under the newest unprocessed step, holes without one."""
         self._counters.freed_pages += len(pages)
+        if self._ledger.held:
+            pages = self._stick(band, pages)
         step = self._steps.newest
         if step and self._never_offered():
             band.pend_live(pages)
@@ -48,6 +51,24 @@ class Reclaim:
         else:
             band.release_live(pages)
             self.retreat(band)
+
+    def release(self, name: str) -> None:
+        """The transfer or hold `name` is over on every rank: its stuck pages return.
+
+        A step in flight may have been launched since they were freed, so they wait for it.
+
+        Raises:
+            TransferError: if nothing is held under that name.
+        """
+        step = self._steps.newest
+        for index, pages in self._ledger.held.end(name).items():
+            band = self._bands[index]
+            if step:
+                band.pending_pages.add(step, pages)
+            else:
+                band.release_pending(pages)
+                self.retreat(band)
+        self._end_uses()
 
     def vacate(self, band: Band, pages: Sequence[int]) -> None:
         """Give up the sources of a move, which forwards in flight may still read."""
@@ -72,7 +93,7 @@ class Reclaim:
             if use.use is Use.VACATED and use.band == band.index
         ]
         for step, pages in sorted(waiting):
-            if covered >= count and step > through:
+            if covered >= count:
                 break
             through = step
             covered += pages
@@ -102,7 +123,9 @@ class Reclaim:
             if pages:
                 band.release_pending(pages)
             self.retreat(band)
-            assert self._steps.newest or not band.pending, "pending with no step in flight"
+            if not self._steps.newest:
+                stuck = len(self._ledger.held.stuck(band.index))
+                assert band.pending == stuck, "pending with no step in flight"
 
     def retreat(self, band: Band) -> None:
         """Let the frontier of `band` give up the holes it touches."""
@@ -112,8 +135,22 @@ class Reclaim:
         """The schedule stream waited past a writer: its writes are over."""
         self._ledger.end_writes(self._steps.retired_through)
 
+    def _stick(self, band: Band, pages: Sequence[int]) -> list[int]:
+        """Keep the pages that a transfer still touches; the others, in order."""
+        rules = {
+            self._clearance[toucher, InFlight.NETWORK]
+            for toucher in (Toucher.HAND_OUT, Toucher.GROWTH)
+        }
+        if rules != {Clearance.NEVER_OFFERED}:
+            return list(pages)
+        under = self._ledger.held.pages(band.index, TRANSFERS)
+        stuck = [page for page in pages if page in under]
+        band.pend_live(stuck)
+        self._ledger.held.stick(band.index, stuck)
+        return [page for page in pages if page not in under]
+
     def _never_offered(self) -> bool:
-        # Both rules rest on one fact: a pending page is neither a hole to take nor an edge to give up.
+        # Both rules rest on one fact: a pending page is no hole to take and no edge to give up.
         return all(
             self._clearance[toucher, InFlight.FORWARD] is Clearance.NEVER_OFFERED
             for toucher in (Toucher.HAND_OUT, Toucher.GROWTH)

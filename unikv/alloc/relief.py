@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unikv.alloc.band import Band
+from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
 from unikv.alloc.compaction import PageMover, plan_relocation
 from unikv.alloc.forward_steps import ForwardSteps
+from unikv.alloc.page_usage import PageLedger
 from unikv.alloc.pricing import Spans, Step, feasible, first_plan, move_order, plan
 from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.signals import HOLDS, TRANSFERS, TransferWaiter
 from unikv.alloc.snapshot import BandView, ChainView
 from unikv.alloc.statistics import Counters
+from unikv.alloc.use import Use
 from unikv.memory.arena import Arena
 
 
@@ -24,12 +28,15 @@ class Relief:
     __slots__ = (
         "_arena",
         "_bands",
+        "_clearance",
         "_counters",
         "_kept",
+        "_ledger",
         "_mover",
         "_reclaim",
         "_revisions",
         "_steps",
+        "_waiter",
     )
 
     def __init__(
@@ -37,31 +44,44 @@ class Relief:
         arena: Arena,
         bands: Sequence[Band],
         steps: ForwardSteps,
+        ledger: PageLedger,
         reclaim: Reclaim,
         mover: PageMover,
+        waiter: TransferWaiter,
+        clearance: ClearanceTable,
         counters: Counters,
     ) -> None:
         self._arena = arena
         self._bands = bands
         self._steps = steps
+        self._ledger = ledger
+        self._waiter = waiter
+        self._clearance = clearance
         self._reclaim = reclaim
         self._mover = mover
         self._counters = counters
         self._revisions = [band.revision for band in bands]
-        self._kept = self._snapshot()
+        self._kept = self._snapshot([frozenset()] * len(bands))
 
-    def snapshot(self) -> ChainView:
-        """Counts and spans of every band, as the frozen input of a plan; kept until one changes."""
-        revisions = [band.revision for band in self._bands]
-        if revisions != self._revisions:
-            self._revisions = revisions
-            self._kept = self._snapshot()
-        return self._kept
+    def snapshot(self, pinned: Sequence[frozenset[Use]] = ()) -> ChainView:
+        """Counts, spans and pins of every band, as the frozen input of a plan.
 
-    def _snapshot(self) -> ChainView:
+        Args:
+            pinned: per band, which holds keep their pages where they are; none by default, which
+                is the view of a yes or no.  Fixed pages always stay.
+        """
+        if not self._ledger.held and not any(band.fixed for band in self._bands):
+            revisions = [band.revision for band in self._bands]
+            if revisions != self._revisions:
+                self._revisions = revisions
+                self._kept = self._snapshot([frozenset()] * len(self._bands))
+            return self._kept
+        return self._snapshot(pinned or [frozenset()] * len(self._bands))
+
+    def _snapshot(self, pinned: Sequence[frozenset[Use]]) -> ChainView:
         last = len(self._bands) - 1
         views = []
-        for index, band in enumerate(self._bands):
+        for index, (band, uses) in enumerate(zip(self._bands, pinned, strict=True)):
             page_bytes = band.layout.page_bytes
             if index == last:
                 wall = self._arena.end_page(page_bytes)
@@ -69,7 +89,14 @@ class Relief:
                 wall = self._arena.first_page(page_bytes) if index == 0 else 0
             # Unlike `span`, this keeps an empty end at its wall, where a plan looks for it.
             low, high = band.axis.pages_of_span(band.low, band.high)
-            views.append(BandView(page_bytes, wall, low, high, band.live + band.fixed, 0, 0))
+            used, pins = band.live + band.fixed, set(band.fixed_pages())
+            if uses:
+                # A page freed under a transfer stays as it is, so here it counts as used.
+                stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
+                used += len(stuck)
+                pins |= self._ledger.held.pages(index, uses) | stuck
+            pin = (min(pins), max(pins) + 1) if pins else (0, 0)
+            views.append(BandView(page_bytes, wall, low, high, used, *pin))
         return ChainView(self._arena.sink_bytes, self._arena.total_bytes, tuple(views))
 
     def fits(self, demand: Sequence[int]) -> bool:
@@ -81,27 +108,53 @@ class Relief:
     def lay_out(self, demand: Sequence[int]) -> Spans | None:
         """Spans in which `demand` pages per band can be taken; None when no layout holds them.
 
-        Order: may enqueue waits, copies and map writes on the schedule stream.  Does not block the
-        host.  A refusal changes nothing.
+        Order: may enqueue waits, copies and map writes on the schedule stream.  Blocks the host
+        only where no layout leaves the pages of every transfer alone.  A refusal changes nothing.
+
+        Raises:
+            TransferError: if a transfer that has to be waited for does not end; nothing was copied.
         """
         if self._holes_cover(demand):
             return tuple(band.span() for band in self._bands)
-        view = self.snapshot()
-        spans = plan(view, demand, Step.NO_MOVE)
+        careful = [HOLDS] * len(self._bands)
+        spans = plan(self.snapshot(careful), demand, Step.NO_MOVE)
         if spans is not None:
             return spans
-        if not feasible(view, demand):
+        if not feasible(self.snapshot(), demand):
             return None
         self._counters.reliefs += 1
         self._reclaim.settle_all()
         # Settling changes spans, so nothing planned before it may be used after it.
-        view = self.snapshot()
+        view = self.snapshot(careful)
         first = first_plan(view, demand)
+        if first is None:
+            view = self.snapshot([TRANSFERS] * len(self._bands))
+            first = first_plan(view, demand)
+        if first is None:
+            view = self._without_transfers(demand)
+            first = first_plan(view, demand)
         assert first is not None, "feasible and first_plan disagree"
         step, spans = first
         if step is not Step.NO_MOVE:
             self._realize(view, spans)
         return spans
+
+    def _without_transfers(self, demand: Sequence[int]) -> ChainView:
+        """Wait for the transfers of the bands that cannot stay as they are; the view after it."""
+        pinned: list[frozenset[Use]] = [frozenset()] * len(self._bands)
+        for index in range(len(pinned)):
+            careful = [*pinned[:index], TRANSFERS, *pinned[index + 1 :]]
+            if feasible(self.snapshot(careful), demand):
+                pinned = careful
+        moving = [index for index, uses in enumerate(pinned) if not uses]
+        names = self._ledger.held.transfers(moving)
+        if self._clearance[Toucher.MOVE_SOURCE, InFlight.NETWORK] is Clearance.WAIT_HOST:
+            self._waiter.wait(names)
+            self._counters.host_waits += 1
+        for name in names:
+            self._reclaim.release(name)
+        self._reclaim.settle_all()
+        return self.snapshot([TRANSFERS] * len(self._bands))
 
     def _holes_cover(self, demand: Sequence[int]) -> bool:
         return all(band.holes >= pages for band, pages in zip(self._bands, demand, strict=True))

@@ -18,6 +18,7 @@ class Counters:
         relocations: floats whose span a relief moved.
         retreats: pages that left a span because holes reached its frontier.
         shortages: takes refused.
+        host_waits: reliefs that had to wait on the host for transfers.
     """
 
     taken_pages: int = 0
@@ -28,3 +29,4 @@ class Counters:
     relocations: int = 0
     retreats: int = 0
     shortages: int = 0
+    host_waits: int = 0

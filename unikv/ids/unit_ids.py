@@ -78,7 +78,8 @@ class UnitIds:
         if len(set(ids)) != len(ids):
             twice = sorted({unit for unit in ids if list(ids).count(unit) > 1})
             raise OwnershipError(
-                f"band {self.name!r}: {operation.name} lists ids {twice} more than once; list each once"
+                f"band {self.name!r}: {operation.name} lists ids {twice} more than once;"
+                " list each once"
             )
         forward, inverse, freed_by = self.forward, self.inverse, self._freed_by
         for unit, page in zip(ids, pages, strict=True):

@@ -1,0 +1,120 @@
+"""The calls of those who use pages without a forward step: host tier and network transfers.
+
+Each call records or ends one kind of use in the ledger, at the moment at which the hazard begins or
+is over.  What the uses mean for the next toucher is in the clearance table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unikv.alloc.band import Band
+from unikv.alloc.fences import Ranges, page_ranges
+from unikv.alloc.forward_steps import ForwardSteps
+from unikv.alloc.page_usage import PageLedger
+from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.use import Use
+from unikv.device.port import Device, Event, Stream
+
+
+class AsyncUsers:
+    """Copies, holds and transfers of one chain.
+
+    Invariant: pages of a reservation are fixed until ids name them or it is cancelled; there is no
+    moment between a receive hold and its receive at which nothing holds the pages.
+    """
+
+    __slots__ = ("_bands", "_device", "_ledger", "_reclaim", "_steps")
+
+    def __init__(
+        self,
+        bands: Sequence[Band],
+        device: Device,
+        steps: ForwardSteps,
+        ledger: PageLedger,
+        reclaim: Reclaim,
+    ) -> None:
+        self._bands = bands
+        self._device = device
+        self._steps = steps
+        self._ledger = ledger
+        self._reclaim = reclaim
+
+    def name_reserved(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
+        """Let owner ids name pages of a reservation, which ends it: the pages may move again.
+
+        Order: enqueues a map write on the schedule stream.
+
+        Raises:
+            OwnershipError: if an id or a page is bound already; nothing has changed then.
+        """
+        self._steps.check_between_steps("name_reserved")
+        part = self._bands[band]
+        part.ids.bind(ids, pages)
+        part.name_fixed(pages)
+        self._device.write_map(Stream.SCHEDULE, band, ids, pages)
+
+    def cancel_reservation(self, band: int, pages: Sequence[int]) -> None:
+        """Give reserved pages back before their load was submitted."""
+        self._steps.check_between_steps("cancel_reservation")
+        part = self._bands[band]
+        part.release_fixed(pages)
+        self._reclaim.retreat(part)
+
+    def begin_backup(self, ids: Sequence[Sequence[int]], event: Event) -> int:
+        """A copy to the host was submitted that reads the pages of `ids`, per band; its number.
+
+        Order: the copy stream has waited the forward and the schedule stream; `event` is after it.
+        """
+        return self._ledger.fences.add(Use.COPY_READ, self._ranges(ids), event)
+
+    def begin_load(self, ids: Sequence[Sequence[int]], event: Event) -> int:
+        """A copy from the host was submitted that writes the pages of `ids`, per band; its number.
+
+        Order: the copy stream has waited the schedule stream; `event` is after the copy.
+        """
+        return self._ledger.fences.add(Use.COPY_WRITE, self._ranges(ids), event)
+
+    def end_copy(self, number: int) -> None:
+        """The copy is acknowledged on every rank."""
+        self._ledger.fences.end(number)
+
+    def hold_receive(self, name: str, ids: Sequence[Sequence[int]]) -> None:
+        """Keep the pages of `ids`, per band, where they are until they are published."""
+        self._add(name, Use.RECEIVE_HOLD, ids)
+
+    def publish(self, hold: str, transfer: str) -> dict[int, list[int]]:
+        """Turn a receive hold into the receive `transfer`; per band, the pages that may now leave.
+
+        Raises:
+            TransferError: if `hold` is no receive hold.
+        """
+        holds = self._ledger.held.publish(hold, transfer)
+        return {hold.band: sorted(hold.pages) for hold in holds}
+
+    def begin_send(self, name: str, ids: Sequence[Sequence[int]]) -> None:
+        """A transfer engine reads the pages of `ids`, per band, until it is released.
+
+        Order: the host has processed every step that writes them and waited the last move.
+        """
+        self._add(name, Use.NETWORK_SEND, ids)
+
+    def release(self, name: str) -> None:
+        """The transfer or hold is over on every rank: its pages may move and be reused.
+
+        Raises:
+            TransferError: if nothing is held under that name.
+        """
+        self._steps.check_between_steps("release")
+        self._reclaim.release(name)
+
+    def _add(self, name: str, use: Use, ids: Sequence[Sequence[int]]) -> None:
+        pages = [part.ids.pages_of(units) for part, units in zip(self._bands, ids, strict=True)]
+        for band, held in enumerate(pages):
+            self._ledger.held.add(name, use, band, held)
+
+    def _ranges(self, ids: Sequence[Sequence[int]]) -> Ranges:
+        ranges: list[tuple[int, int]] = []
+        for part, units in zip(self._bands, ids, strict=True):
+            ranges += page_ranges(part.layout.page_bytes, part.ids.pages_of(units))
+        return tuple(ranges)

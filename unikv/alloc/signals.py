@@ -1,0 +1,153 @@
+"""Pages that somebody outside our streams holds still: receive holds and network transfers.
+
+A transfer engine runs on no stream of ours, so no event orders us behind it.  Its uses end when its
+protocol releases them on every rank in the same round; until then the pages are neither moved
+nor reused, and a page freed meanwhile is *stuck*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from unikv.alloc.use import Use
+from unikv.errors import TransferError
+
+TRANSFERS = frozenset({Use.NETWORK_SEND, Use.NETWORK_RECEIVE})
+HOLDS = TRANSFERS | {Use.RECEIVE_HOLD}
+
+
+class TransferWaiter(Protocol):
+    """How the host waits for transfer engines."""
+
+    def wait(self, names: Sequence[str]) -> None:
+        """Block the host until every named transfer is over on every rank.
+
+        Every rank returns in the same round.
+
+        Raises:
+            TransferError: on every rank in the same round, past the deadline; it names the
+                transfers still in flight.
+        """
+        ...
+
+
+class NoTransfers:
+    """The waiter of a storage that talks to no peer."""
+
+    def wait(self, names: Sequence[str]) -> None:
+        """Nothing to wait for: nobody can have begun a transfer."""
+        raise TransferError(f"no waiter is installed, and transfers {list(names)} are in flight")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Pages of one band that stay where they are.
+
+    Attributes:
+        name: the transfer or the receive hold.
+        use: `RECEIVE_HOLD`, `NETWORK_SEND` or `NETWORK_RECEIVE`.
+        band: index of the band.
+        pages: physical pages.
+    """
+
+    name: str
+    use: Use
+    band: int
+    pages: frozenset[int]
+
+
+class HeldPages:
+    """Every hold that is not over.
+
+    Law: stuck pages are pages of transfers, pending in their band, and owned by nobody.
+    """
+
+    __slots__ = ("_holds", "_stuck")
+
+    def __init__(self) -> None:
+        self._holds: list[Hold] = []
+        self._stuck: dict[int, set[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._holds)
+
+    def holds(self) -> tuple[Hold, ...]:
+        """Every hold, oldest first."""
+        return tuple(self._holds)
+
+    def add(self, name: str, use: Use, band: int, pages: Collection[int]) -> None:
+        """Record that `name` holds `pages`."""
+        assert use in HOLDS
+        if pages:
+            self._holds.append(Hold(name, use, band, frozenset(pages)))
+
+    def pages(self, band: int, uses: Iterable[Use]) -> set[int]:
+        """Pages of `band` that holds of these kinds name."""
+        wanted = frozenset(uses)
+        return {
+            page
+            for hold in self._holds
+            if hold.band == band and hold.use in wanted
+            for page in hold.pages
+        }
+
+    def transfers(self, bands: Collection[int]) -> list[str]:
+        """Names of the transfers that touch one of `bands`, oldest first."""
+        names = [h.name for h in self._holds if h.band in bands and h.use in TRANSFERS]
+        return list(dict.fromkeys(names))
+
+    def stick(self, band: int, pages: Collection[int]) -> None:
+        """Pages freed under a transfer."""
+        if pages:
+            self._stuck.setdefault(band, set()).update(pages)
+
+    def stuck(self, band: int) -> frozenset[int]:
+        """Pages of `band` freed under a transfer that is not over."""
+        return frozenset(self._stuck.get(band, ()))
+
+    def moved(self, band: int, sources: Sequence[int], targets: Sequence[int]) -> None:
+        """Follow receive holds whose pages a relief moved; pages of transfers never move."""
+        if not self._holds:
+            return
+        place = dict(zip(sources, targets, strict=True))
+        for index, hold in enumerate(self._holds):
+            if hold.band == band and not hold.pages.isdisjoint(place):
+                assert hold.use is Use.RECEIVE_HOLD, "a page under a transfer was moved"
+                pages = frozenset(place.get(page, page) for page in hold.pages)
+                self._holds[index] = Hold(hold.name, hold.use, band, pages)
+
+    def end(self, name: str) -> dict[int, list[int]]:
+        """End every hold of `name`; per band, the stuck pages that nothing holds any more.
+
+        Raises:
+            TransferError: if nothing is held under that name.
+        """
+        ended = [hold for hold in self._holds if hold.name == name]
+        if not ended:
+            known = sorted({hold.name for hold in self._holds})
+            raise TransferError(f"{name!r} holds no pages; held are {known}")
+        self._holds = [hold for hold in self._holds if hold.name != name]
+        freed: dict[int, list[int]] = {}
+        for band in {hold.band for hold in ended}:
+            loose = self.stuck(band) - self.pages(band, TRANSFERS)
+            if loose:
+                self._stuck[band] -= loose
+                freed[band] = sorted(loose)
+        return freed
+
+    def publish(self, hold: str, transfer: str) -> list[Hold]:
+        """Turn a receive hold into a receive, with no gap between the two; the new holds.
+
+        Raises:
+            TransferError: if `hold` is no receive hold.
+        """
+        new = []
+        for index, held in enumerate(self._holds):
+            if held.name == hold and held.use is Use.RECEIVE_HOLD:
+                self._holds[index] = Hold(transfer, Use.NETWORK_RECEIVE, held.band, held.pages)
+                new.append(self._holds[index])
+        if not new:
+            raise TransferError(f"{hold!r} is no receive hold; take the rows and hold them first")
+        return new
