@@ -7,7 +7,7 @@ that mints them are as many as its pages from one wall to the other.
 Nothing here decides a size, and nothing is allocated before every refusal is past.
 """
 
-from typing import Protocol, assert_never, runtime_checkable
+from typing import assert_never
 
 from unikv.device.port import BandLayout, Device, StorageLayout
 from unikv.errors import BuildError
@@ -16,17 +16,7 @@ from unikv.plan import KVStoragePlan, SubPool, SubPoolKind
 from unikv.sizing import KVStorageSize, sink_bytes, token_pages
 from unikv.storage import KVStorage
 
-__all__ = ["TellsStreams", "build_kv_storage", "storage_layout"]
-
-
-@runtime_checkable
-class TellsStreams(Protocol):
-    """A device that says whether its streams are queues of their own."""
-
-    @property
-    def has_streams(self) -> bool:
-        """Whether work on one stream can run while work on another does, and events order it."""
-        ...
+__all__ = ["build_kv_storage", "storage_layout"]
 
 
 def build_kv_storage(plan: KVStoragePlan, size: KVStorageSize, device: Device) -> KVStorage:
@@ -37,8 +27,7 @@ def build_kv_storage(plan: KVStoragePlan, size: KVStorageSize, device: Device) -
     Order: enqueues nothing.
 
     Raises:
-        BuildError: if the device has no streams or does not say so in `has_streams`; if `size`
-            is not of `plan`.
+        BuildError: if the device has no streams; if `size` is not of `plan`.
     """
     _refuse_without_streams(device)
     return KVStorage(storage_layout(plan, size), device)
@@ -89,11 +78,6 @@ def _band_layout(plan: KVStoragePlan, sub_pool: SubPool, arena: Arena) -> BandLa
 
 def _refuse_without_streams(device: Device) -> None:
     name = type(device).__name__
-    if not isinstance(device, TellsStreams):
-        raise BuildError(
-            f"device {name} does not say whether it has streams; allowed: a device whose "
-            "has_streams is True; add the attribute"
-        )
     if not device.has_streams:
         raise BuildError(
             f"device {name}: has_streams is {device.has_streams}; allowed: True, because the "

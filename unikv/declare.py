@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+LAYERS_MAX = 10_000
+"""Layers of one model, draft layers apart: a slip in a count is refused before it fills memory."""
+
+
 class DType(Enum):
     """Element types that a layer may store; the values are the names in YAML."""
 
@@ -307,7 +311,7 @@ def expand(groups: tuple[LayerGroup, ...]) -> tuple[Layer, ...]:
 
     Raises:
         DeclarationError: if a group repeats less than once, or has both parts and a
-            pattern, or neither.
+            pattern, or neither; if there are more than `LAYERS_MAX` layers.
     """
     return tuple(_expand(groups, "groups", 0))
 
@@ -322,6 +326,12 @@ def _expand(groups: tuple[LayerGroup, ...], place: str, first_layer: int) -> lis
             once = _expand(group.pattern, f"{here}.pattern", next_layer)
         else:
             once = [Layer(attention=group.attention, state=group.state)]
+        total = next_layer + len(once) * group.count
+        if total > LAYERS_MAX:
+            raise DeclarationError(
+                f"{here}: with count {group.count} there are {total} layers; "
+                f"allowed: {LAYERS_MAX} or fewer"
+            )
         layers.extend(once * group.count)
     return layers
 

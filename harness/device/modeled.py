@@ -365,9 +365,12 @@ class RankPort:
     the shared program is theirs too.
 
     Attributes:
+        has_streams: always true.
         log: submissions since it was last cleared.
         host_reads: host reads behind a stream wait since it was last cleared.
     """
+
+    has_streams = True
 
     def __init__(self, device: ModeledDevice, rank: int) -> None:
         self._device = device

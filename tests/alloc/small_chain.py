@@ -33,6 +33,8 @@ class DiaryDevice:
         arena, maps, rows: the memory, after every call so far.
     """
 
+    has_streams = True
+
     def __init__(self, layout: StorageLayout) -> None:
         self.layout = layout
         self.calls: list[tuple[object, ...]] = []

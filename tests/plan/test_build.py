@@ -6,7 +6,7 @@ import pytest
 
 from tests.alloc.small_chain import DiaryDevice
 from unikv.alloc.pricing import Step, assert_plan, feasible, plan
-from unikv.build import TellsStreams, build_kv_storage, storage_layout
+from unikv.build import build_kv_storage, storage_layout
 from unikv.declare import (
     MHA,
     MLA,
@@ -185,23 +185,6 @@ def test_a_device_without_streams_is_refused() -> None:
         "device NoStreamsDevice: has_streams is False; allowed: True, because the order of "
         "streams and events is all that keeps a page from its next writer"
     )
-
-
-def test_a_device_that_does_not_tell_is_refused() -> None:
-    device = DiaryDevice(storage_layout(SMALL, sized()))
-    with pytest.raises(BuildError) as refusal:
-        build_kv_storage(SMALL, sized(), device)
-    assert str(refusal.value) == (
-        "device DiaryDevice does not say whether it has streams; allowed: a device whose "
-        "has_streams is True; add the attribute"
-    )
-
-
-def test_an_instance_may_tell_as_well_as_a_class() -> None:
-    device = NoStreamsDevice(storage_layout(SMALL, sized()))
-    device.has_streams = True
-    assert isinstance(device, TellsStreams)
-    assert build_kv_storage(SMALL, sized(), device).layout == device.layout
 
 
 # Sizes of another plan.

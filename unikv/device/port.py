@@ -71,7 +71,13 @@ class Device(Protocol):
 
     Order: every method but `host_wait` enqueues and returns at once.  Kernels run in order on their
     stream; only `wait_event` orders one stream behind another.
+
+    Attributes:
+        has_streams: whether streams are queues of their own that events order.  A device where
+            everything runs at once is refused when a storage is built.
     """
+
+    has_streams: bool
 
     def record_event(self, stream: Stream) -> Event:
         """Mark the work enqueued on `stream` so far."""
