@@ -83,10 +83,6 @@ class WaysOut:
             case KeyboardInterrupt() | click.Abort():
                 click.echo("interrupted", err=True)
                 sys.exit(Exit.INTERRUPTED)
-            case BrokenPipeError():
-                # Whoever read the output has left; the rest of it goes nowhere, also at exit.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                sys.exit(Exit.INTERRUPTED)
             case _:
                 traceback.print_exception(error)
                 click.echo("error: this is a failure of the harness itself", err=True)
@@ -102,6 +98,16 @@ class Program(click.Group):
         with WaysOut():
             status: int = super().main(*arguments, **settings)
         sys.exit(status)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what it returns is the exit status."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever read the output has left.  The library would exit with 1, which is a
+            # violation here; and what is still buffered must not fail once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return Exit.INTERRUPTED
 
 
 @click.group(
@@ -214,7 +220,7 @@ def smoke(*, artifacts: str, as_json: bool) -> Exit:
 @click.option("--scenario", metavar="FILE", help="Instead of a case: the scenario of a seed.")
 @options.whole_option("--seed", None, 0, options.SEED_MAX, "The seed.")
 @options.whole_option(
-    "--until", None, 0, options.OPERATIONS_MAX, "Stop after this operation; they count from 0."
+    "--until", None, 0, options.UNTIL_MAX, "Stop after this operation; they count from 0."
 )
 @options.shared("ops", "plant", "ranks", "strategy", "traffic", "json")
 def replay(
@@ -247,3 +253,19 @@ def replay(
     else:
         raise InputError("replay: no CASE: want a case file, or --scenario with --seed")
     return commands.replay(Terminal(), subject, as_json=as_json)
+
+
+@main.command()
+@click.option("--only", multiple=True, metavar="ID", help="May be repeated.  [all]")
+@options.shared("jobs", "artifacts", "json")
+def faults(*, only: Sequence[str], jobs: int | None, artifacts: str, as_json: bool) -> Exit:
+    """Hunt planted faults: each has to be caught by a check that may see it."""
+    from harness import commands
+
+    return commands.faults(
+        Terminal(),
+        only,
+        workers=jobs or options.core_count(),
+        artifacts=Path(artifacts),
+        as_json=as_json,
+    )

@@ -6,7 +6,7 @@ written, and how a program ends, is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,9 @@ from typing import Protocol
 
 import msgspec
 
+from harness.faults.catalog import FAULTS
 from harness.probes import NOT_YET
+from harness.report.faults import hunt_header, hunt_lines, hunt_records
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import (
     finding_lines,
@@ -24,12 +26,14 @@ from harness.report.summary import (
     summary_record,
     violation_records,
 )
+from harness.sweep.artifacts import command_folder
 from harness.sweep.campaign import After
+from harness.sweep.hunts import Hunts, HuntWork
 from harness.sweep.jobs import JobQueue, endless_jobs, repeated_jobs, seed_jobs
-from harness.sweep.loading import default_scenarios, seed_work
+from harness.sweep.loading import check_fault, default_scenarios, load_named, seed_work
 from harness.sweep.replay import Replayable, replay_twice
-from harness.sweep.session import Session
 from harness.sweep.smoke import SMOKE_OPERATIONS, SMOKE_SEEDS
+from harness.sweep.undertaking import Undertaking
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import SeedWork
 
@@ -72,21 +76,21 @@ def run(
     Raises:
         InputError: if no folder can be made for what is found.
     """
-    session = Session("run", work, artifacts)
+    undertaking = Undertaking("run", work, artifacts)
     _follow(
         screen,
-        session,
+        undertaking,
         seeds_text(seeds),
-        JobQueue(seed_jobs(seeds), closed=lambda: session.interrupts.seen),
+        JobQueue(seed_jobs(seeds), closed=lambda: undertaking.interrupts.seen),
         workers=min(workers, len(seeds)),
         after=after,
-        share=lambda: session.campaign.total.seeds / len(seeds),
+        share=lambda: undertaking.campaign.total.seeds / len(seeds),
     )
-    status = session.status()
+    status = undertaking.status()
     if work.plant is not None and status is Exit.CLEAN:
         screen.say(f"planted fault {work.plant} was not caught")
         status = Exit.MISSED
-    _conclude(screen, "run", session, session.digest(), as_json=as_json)
+    _conclude(screen, "run", undertaking, undertaking.digest(), as_json=as_json)
     return status
 
 
@@ -104,22 +108,22 @@ def sweep(
     Raises:
         InputError: if no folder can be made for what is found.
     """
-    session = Session("sweep", work, artifacts)
+    undertaking = Undertaking("sweep", work, artifacts)
     _follow(
         screen,
-        session,
+        undertaking,
         "1..",
         JobQueue(
             endless_jobs(len(work.scenarios)),
-            closed=lambda: session.interrupts.seen or session.seconds() >= budget_seconds,
+            closed=lambda: undertaking.interrupts.seen or undertaking.seconds() >= budget_seconds,
         ),
         workers=workers,
         after=After.GO_ON,
-        share=lambda: session.seconds() / budget_seconds,
+        share=lambda: undertaking.seconds() / budget_seconds,
     )
     # How many seeds there is time for depends on the machine, so their digest says nothing.
-    _conclude(screen, "sweep", session, None, as_json=as_json)
-    return session.status()
+    _conclude(screen, "sweep", undertaking, None, as_json=as_json)
+    return undertaking.status()
 
 
 def smoke(screen: Screen, *, workers: int, artifacts: Path, as_json: bool) -> Exit:
@@ -129,27 +133,27 @@ def smoke(screen: Screen, *, workers: int, artifacts: Path, as_json: bool) -> Ex
         InputError: if there are no scenarios, or no folder can be made for what is found.
     """
     work = seed_work(default_scenarios(), SMOKE_OPERATIONS)
-    session = Session("smoke", work, artifacts)
+    undertaking = Undertaking("smoke", work, artifacts)
     goal = len(SMOKE_SEEDS) * len(work.scenarios)
     _follow(
         screen,
-        session,
+        undertaking,
         seeds_text(SMOKE_SEEDS),
         JobQueue(
             repeated_jobs(len(work.scenarios), SMOKE_SEEDS),
-            closed=lambda: session.interrupts.seen,
+            closed=lambda: undertaking.interrupts.seen,
         ),
         workers=workers,
         after=After.GO_ON,
-        share=lambda: session.campaign.total.seeds / goal,
+        share=lambda: undertaking.campaign.total.seeds / goal,
     )
-    status = session.status()
-    short = session.shortfalls() if status is Exit.CLEAN else []
+    status = undertaking.status()
+    short = undertaking.shortfalls() if status is Exit.CLEAN else []
     for line in short:
         screen.say(f"short of pressure: {line}")
     screen.say(f"not yet reachable: {len(NOT_YET)} probes")
     more = {"shortfalls": short, "not_yet_reachable": len(NOT_YET)}
-    _conclude(screen, "smoke", session, session.digest(), as_json=as_json, more=more)
+    _conclude(screen, "smoke", undertaking, undertaking.digest(), as_json=as_json, more=more)
     return Exit.VIOLATION if short else status
 
 
@@ -164,9 +168,42 @@ def replay(screen: Screen, subject: Replayable, *, as_json: bool) -> Exit:
     return outcome.status
 
 
+def faults(
+    screen: Screen,
+    only: Sequence[str],
+    *,
+    workers: int,
+    artifacts: Path,
+    as_json: bool,
+) -> Exit:
+    """Hunt planted faults, all of them or `only` some; one that is missed is a hole in a check.
+
+    Raises:
+        InputError: if there is no such fault, or no folder can be made.
+    """
+    for fault in only:
+        check_fault("--only", fault)
+    work = HuntWork(load_named(default_scenarios()), tuple(dict.fromkeys(only)) or tuple(FAULTS))
+    hunts = Hunts(work, command_folder(artifacts, "faults"))
+    screen.say(hunt_header(work))
+    with screen.progress() as show:
+        for hunted in hunts.run(min(workers, len(work.faults))):
+            text = f"{len(hunts.ended)} faults, the last one {hunted.fault}"
+            show(len(hunts.ended) / len(work.faults), text, hunts.seconds())
+    rows = hunts.missed_first()
+    for line in hunt_lines(rows):
+        screen.say(line)
+    if as_json:
+        seconds = round(hunts.seconds(), 3)
+        screen.say(_object({"command": "faults", "faults": hunt_records(rows), "seconds": seconds}))
+    if hunts.interrupts.seen:
+        return Exit.INTERRUPTED
+    return Exit.CLEAN if all(hunted.caught for hunted in rows) else Exit.MISSED
+
+
 def _follow(
     screen: Screen,
-    session: Session,
+    undertaking: Undertaking,
     seeds: str,
     queue: JobQueue,
     *,
@@ -174,36 +211,36 @@ def _follow(
     after: After,
     share: Callable[[], float],
 ) -> None:
-    """Run a session to its end, showing how far it is."""
-    screen.say(header(session.work, seeds))
-    screen.say(f"artifacts {session.folder}  workers {workers}")
-    campaign = session.campaign
+    """Run an undertaking to its end, showing how far it is."""
+    screen.say(header(undertaking.work, seeds))
+    screen.say(f"artifacts {undertaking.folder}  workers {workers}")
+    campaign = undertaking.campaign
     with screen.progress() as show:
-        for _ in session.events(queue, workers, after):
+        for _ in undertaking.events(queue, workers, after):
             text = f"{campaign.total.seeds} seeds, {len(campaign.findings)} findings"
-            show(min(1.0, share()), text, session.seconds())
+            show(min(1.0, share()), text, undertaking.seconds())
 
 
 def _conclude(
     screen: Screen,
     command: str,
-    session: Session,
+    undertaking: Undertaking,
     digest: str | None,
     *,
     as_json: bool,
     more: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Say the last lines: findings, summary, and the object for programs."""
-    campaign, work = session.campaign, session.work
+    campaign, work = undertaking.campaign, undertaking.work
     for line in finding_lines(campaign.findings, REPORTS_MAX):
         screen.say(line)
     for line in summary_lines(campaign.total, work.probes()):
         screen.say(line)
     count = len(campaign.findings)
-    screen.say(f"findings    {count or 'none'}{f' in {session.folder}' if count else ''}")
+    screen.say(f"findings    {count or 'none'}{f' in {undertaking.folder}' if count else ''}")
     if as_json:
         records = violation_records(campaign.findings)
-        seconds = session.seconds()
+        seconds = undertaking.seconds()
         record = summary_record(command, work.about(), campaign.total, records, seconds, digest)
         screen.say(_object(record | dict(more)))
 

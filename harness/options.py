@@ -23,6 +23,9 @@ OPERATIONS_MAX = 100_000
 """Operations of a seed; with those that bring it to rest they have to fit into a case file."""
 
 WORKERS_MAX = 256
+UNTIL_MAX = 200_000
+"""Operations that a case file may hold."""
+
 RANKS_MAX = 8
 BUDGET_SECONDS_MAX = 7 * 24 * 3600
 

@@ -36,7 +36,8 @@ def summary_lines(tally: Tally, probes: Collection[str]) -> list[str]:
     rates = tally.per_10k()
     ran = ", ".join(f"{name} {count}" for name, count in sorted(tally.checks.items()) if count)
     never = ", ".join(never_ran(tally))
-    reached = [name for name in probes if tally.probes[name]]
+    reached = sum(1 for count in tally.probes.values() if count)
+    wanted = sum(1 for name in probes if tally.probes[name])
     missing = ", ".join(name for name in probes if not tally.probes[name])
     return [
         f"operations  {tally.operations} tried in {tally.seeds} seeds: {tally.applied} applied,"
@@ -47,7 +48,7 @@ def summary_lines(tally: Tally, probes: Collection[str]) -> list[str]:
         " per 10,000 applied",
         f"waits       {rates['settles']} settles, {rates['refusals']} refusals per 10,000 applied",
         f"checks      {ran or 'none'}{'; NEVER RAN: ' + never if never else ''}",
-        f"probes      {len(reached)} of {len(probes)} reached"
+        f"probes      {reached} reached, {wanted} of the {len(probes)} that have to be"
         f"{'; NOT REACHED: ' + missing if missing else ''}",
     ]
 

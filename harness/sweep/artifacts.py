@@ -25,10 +25,8 @@ def new_folder(parent: Path, name: str) -> Path:
         folder = parent / (name if number == 1 else f"{name}-{number}")
         try:
             folder.mkdir(parents=True)
-        except FileExistsError as error:
-            if parent.is_dir():
-                continue
-            raise InputError(f"{parent}: is no folder; name one for artifacts") from error
+        except FileExistsError:
+            continue
         except OSError as error:
             raise InputError(
                 f"{folder}: cannot make this folder: {error.strerror};"

@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import assert_never
 
+from harness.runner import SeedResult
 from harness.sweep.crew import CrewPlan, Died, Event, crew_for
 from harness.sweep.findings import Findings
 from harness.sweep.interrupts import Interrupts
@@ -84,6 +85,7 @@ class Campaign:
         job = event.job
         match event:
             case Finished(_, result, busy_seconds):
+                assert isinstance(result, SeedResult)
                 self.total.add(result, busy_seconds)
                 self.by_scenario[job.scenario].add(result, busy_seconds)
                 if result.violations:

@@ -25,10 +25,13 @@ from typing import NamedTuple, Protocol
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import Job, JobQueue, Workload
 from harness.sweep.journal import Journal, Started, read_journal
-from harness.sweep.worker import Finished, journal_path, log_path, run_job, work
+from harness.sweep.worker import Finished, Ready, journal_path, log_path, run_job, work
 
 POLL_SECONDS = 0.2
 """How long a crew waits before it looks for an interrupt or a hang."""
+
+START_SECONDS_MAX = 120.0
+"""How long a process may take to start, on a machine that has much else to do."""
 
 ABORT_SECONDS = 2.0
 """How long a process that hangs gets to say where."""
@@ -142,6 +145,7 @@ class Member:
     process: BaseProcess
     pipe: Connection
     heard: float  # monotonic seconds of its last sign of life
+    silence_max: float  # seconds from then until it counts as hanging
     waiting: list[Job] = field(default_factory=list)
 
 
@@ -186,8 +190,11 @@ class Team:
             self._hire(queue)
         while self._members and not interrupts.seen:
             for member in self._ready():
-                yield from self._listen(member, queue)
-            yield from self._bury_the_hung(queue)
+                # A signal to the whole group ends workers too, and none of their seeds is to blame.
+                if not interrupts.seen:
+                    yield from self._listen(member, queue)
+            if not interrupts.seen:
+                yield from self._bury_the_hung(queue)
         for member in list(self._members):
             yield from self._received(member)
 
@@ -203,14 +210,15 @@ class Team:
             args=(self._hired, self._plan.workload, self._plan.folder, theirs),
             daemon=True,
         )
-        # A child inherits the mask, so Ctrl-C cannot end it before it says what it wants; the
+        # Ctrl-C goes to every process of a terminal, but who ends, and when, is decided here.  A
+        # child inherits the mask and never sees it, from its very first instruction on.  The
         # tracker starts first because starting it would clear the mask.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
-        member = Member(self._hired, process, ours, time.monotonic())
+        member = Member(self._hired, process, ours, time.monotonic(), START_SECONDS_MAX)
         self._members.append(member)
         self._give(member, jobs)
 
@@ -244,10 +252,12 @@ class Team:
         """Results in its pipe; the pipe is closed if the other end is."""
         try:
             while member.pipe.poll():
-                finished: Finished = member.pipe.recv()
+                message: Ready | Finished = member.pipe.recv()
                 member.heard = time.monotonic()
-                member.waiting = member.waiting[1:]
-                yield finished
+                member.silence_max = self._plan.seed_seconds_max
+                if isinstance(message, Finished):
+                    member.waiting = member.waiting[1:]
+                    yield message
         except (EOFError, OSError):
             member.pipe.close()
 
@@ -260,12 +270,12 @@ class Team:
         self._members.remove(member)
 
     def _bury_the_hung(self, queue: JobQueue) -> Iterator[Event]:
-        limit = self._plan.seed_seconds_max
         for member in list(self._members):
-            if time.monotonic() - member.heard > limit:
+            if time.monotonic() - member.heard > member.silence_max:
+                how = f"no result within {member.silence_max:.0f} s"
                 _abort(member.process)
                 yield from self._received(member)
-                yield from self._bury(member, queue, f"no result within {limit:.0f} s")
+                yield from self._bury(member, queue, how)
 
     def _bury(self, member: Member, queue: JobQueue, how: str = "") -> Iterator[Event]:
         """Tell of the seed that was running, put the others back, and hire a successor."""

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from harness.runner import SeedResult
+    from harness.violation import Violation
 
 JOBS_MAX = 10_000_000
 """Most seeds of one command."""
@@ -26,15 +26,29 @@ class Job(NamedTuple):
     seed: int
 
 
-class Workload(Protocol):
-    """Turns a job into a result; sent to other processes, so it can be pickled."""
+class Result(Protocol):
+    """What a job comes to, as far as it is written down."""
 
-    def run(self, job: Job) -> SeedResult:
-        """Run one seed to its end."""
+    @property
+    def digest(self) -> str:
+        """Of everything that happened, in hexadecimal."""
+        ...
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What was found."""
+        ...
+
+
+class Workload(Protocol):
+    """Turns a job into a result; both are sent between processes, so they can be pickled."""
+
+    def run(self, job: Job) -> Result:
+        """Run one job to its end."""
         ...
 
     def name(self, job: Job) -> str:
-        """The scenario's name."""
+        """What the job is part of: its scenario's name, or a fault's id."""
         ...
 
 

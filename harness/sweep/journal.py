@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.runner import SeedResult
-from harness.sweep.jobs import Job
+from harness.sweep.jobs import Job, Result
 
 
 class Opened(msgspec.Struct, frozen=True, tag_field="line", tag="worker"):
@@ -56,7 +55,7 @@ class Journal:
         """Write down a seed that is about to run."""
         self._write(Started(job.seed, scenario, job.position))
 
-    def end(self, job: Job, scenario: str, result: SeedResult) -> None:
+    def end(self, job: Job, scenario: str, result: Result) -> None:
         """Write down how a seed ended."""
         signatures = tuple(violation.signature for violation in result.violations)
         self._write(Ended(job.seed, scenario, job.position, result.digest, signatures))

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.runner import SeedResult
-from harness.sweep.jobs import Job, Workload
+from harness.sweep.jobs import Job, Result, Workload
 from harness.sweep.journal import Journal
 
 STANDARD_ERROR = 2
+
+
+class Ready(NamedTuple):
+    """A worker has started and takes jobs."""
+
+    worker: int
 
 
 class Finished(NamedTuple):
     """A job ran to its end, in so many seconds of processor time."""
 
     job: Job
-    result: SeedResult
+    result: Result
     busy_seconds: float
 
 
@@ -52,13 +56,12 @@ def run_job(workload: Workload, job: Job, journal: Journal) -> Finished:
 
 def work(worker: int, workload: Workload, folder: Path, pipe: Connection) -> None:
     """Run chunks of jobs until the pipe closes: the whole life of a worker process."""
-    # Ctrl-C goes to every process of a terminal; who ends, and when, is the crew's decision.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     log = os.open(log_path(folder, worker), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, STANDARD_ERROR)
     faulthandler.enable()
     journal = Journal(journal_path(folder, worker), worker, os.getpid())
     try:
+        pipe.send(Ready(worker))
         while True:
             chunk: list[Job] = pipe.recv()
             for job in chunk:

@@ -86,6 +86,15 @@ class Deadly(Peaceful):
         return a_result(job.seed)
 
 
+class Pestered(Peaceful):
+    """Every seed gets a Ctrl-C of its own."""
+
+    def run(self, job: Job) -> SeedResult:
+        """Run a seed."""
+        os.kill(os.getpid(), signal.SIGINT)
+        return a_result(job.seed)
+
+
 class Unloadable(Peaceful):
     """Ends the process that receives it."""
 

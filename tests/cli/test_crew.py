@@ -8,7 +8,7 @@ import pytest
 from harness.sweep.crew import CrewError, Died
 from harness.sweep.journal import Opened, Started, read_journal
 from harness.sweep.worker import Finished
-from tests.cli.seeds import Deadly, Peaceful, Unloadable, events_of, plan_of, queue_of
+from tests.cli.seeds import Deadly, Peaceful, Pestered, Unloadable, events_of, plan_of, queue_of
 
 
 def seeds_that(kind: type[Finished] | type[Died], events: list[Finished | Died]) -> list[int]:
@@ -41,6 +41,11 @@ def test_a_killed_process_costs_one_seed(tmp_path: Path) -> None:
     assert seeds_that(Finished, events) == [0, 1, 2, 3, 5, 6, 7, 8]
 
 
+def test_ctrl_c_does_not_reach_a_worker(tmp_path: Path) -> None:
+    events = list(events_of(plan_of(Pestered(), tmp_path), queue_of(range(4))))
+    assert seeds_that(Finished, events) == [0, 1, 2, 3]
+
+
 @pytest.mark.slow
 def test_a_death_says_how_and_what_was_said_last(tmp_path: Path) -> None:
     plan = plan_of(Deadly(raises=1), tmp_path, chunk=1)
@@ -51,10 +56,10 @@ def test_a_death_says_how_and_what_was_said_last(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_seed_that_hangs_is_ended_with_its_stack(tmp_path: Path) -> None:
-    plan = plan_of(Deadly(hangs=1), tmp_path, limit=3)
+    plan = plan_of(Deadly(hangs=1), tmp_path, limit=1)
     (died,) = events_of(plan, queue_of(range(1, 2)))
     assert isinstance(died, Died)
-    assert died.how == "no result within 3 s"
+    assert died.how == "no result within 1 s"
     assert "in run" in died.log
 
 

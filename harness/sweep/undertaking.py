@@ -33,12 +33,12 @@ SHRINK_SECONDS = 20.0
 FINDINGS_SHRUNK_MAX = 8
 
 
-class Session:
+class Undertaking:
     """A campaign with a clock, from its first seed to its exit status.
 
     Attributes:
         work: what every seed has in common.
-        folder: where everything is written; new for this session.
+        folder: where everything is written; new for this undertaking.
         interrupts: whether somebody wants it to end.
         campaign: totals and findings so far.
     """

@@ -1,0 +1,142 @@
+"""Planted faults hunted by a crew: whether each was caught, by what, and at which cost.
+
+The insight: a fault may also hang or kill the process that it is planted in, so hunts run where
+seeds run, and such an end is an answer like any other: not caught.
+
+How a fault is planted and when a hunt gives up is not known here, except that time is bounded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from harness.faults.catalog import FAULTS
+from harness.faults.hunt import attempts
+from harness.sweep.crew import CrewPlan, Died, Event, crew_for
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.jobs import Job, JobQueue, seed_jobs
+from harness.sweep.worker import Finished
+from harness.sweep.workload import NamedScenario
+from harness.violation import Violation
+
+HUNT_SECONDS_MAX = 60.0
+"""Processor time of one hunt."""
+
+SILENCE_SECONDS_MAX = 180.0
+"""Wall time after which a hunt hangs."""
+
+
+class Hunted(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of one hunt.
+
+    Attributes:
+        fault: its id.
+        caught: whether a check that may see it reported it as what it is.
+        check: that check, or the one that reported something else, or how the process ended;
+            empty where nothing was reported.
+        scenario, seed: of the last run.
+        operations: operations applied over all runs.
+        cpu_seconds: processor time of all runs.
+        digest, violations: of the last run.
+    """
+
+    fault: str
+    caught: bool
+    check: str
+    scenario: str = ""
+    seed: int = 0
+    operations: int = 0
+    cpu_seconds: float = 0.0
+    digest: str = ""
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HuntWork:
+    """Hunts for faults; the seed of a job is the place of a fault in `faults`, its ids."""
+
+    scenarios: tuple[NamedScenario, ...]
+    faults: tuple[str, ...]
+
+    def run(self, job: Job) -> Hunted:
+        """Hunt for one fault until it is caught, reported as something else, or time is up."""
+        fault = FAULTS[self.faults[job.seed]]
+        begin = time.process_time()
+        hunted = Hunted(fault=fault.id, caught=False, check="")
+        for catch in attempts(fault, {named.name: named.scenario for named in self.scenarios}):
+            hunted = Hunted(
+                fault=fault.id,
+                caught=catch.caught,
+                check=catch.check,
+                scenario=catch.scenario,
+                seed=catch.seed,
+                operations=catch.operations,
+                cpu_seconds=round(time.process_time() - begin, 3),
+                digest=catch.result.digest,
+                violations=catch.result.violations,
+            )
+            if hunted.cpu_seconds > HUNT_SECONDS_MAX:
+                break
+        return hunted
+
+    def name(self, job: Job) -> str:
+        """The fault's id: what its journal calls it."""
+        return self.faults[job.seed]
+
+
+class Hunts:
+    """Hunts of one command.
+
+    Attributes:
+        ended: hunts by the place of the fault; changed by `run` alone.
+        interrupts: whether somebody wants it to end.
+    """
+
+    def __init__(self, work: HuntWork, folder: Path) -> None:
+        self.ended: dict[int, Hunted] = {}
+        self.interrupts = Interrupts()
+        self._work = work
+        self._folder = folder
+        self._begin = time.monotonic()
+
+    def seconds(self) -> float:
+        """Wall time since the beginning."""
+        return time.monotonic() - self._begin
+
+    def run(self, workers: int) -> Iterator[Hunted]:
+        """Hunt for every fault; each hunt as it ends.
+
+        Raises:
+            CrewError: if worker processes cannot start.
+        """
+        plan = CrewPlan(workers, self._work, self._folder, 1, SILENCE_SECONDS_MAX)
+        queue = JobQueue(
+            seed_jobs(range(len(self._work.faults))), closed=lambda: self.interrupts.seen
+        )
+        with self.interrupts, crew_for(plan) as crew:
+            for event in crew.events(queue, self.interrupts):
+                hunted = self.answer(event)
+                self.ended[event.job.position] = hunted
+                yield hunted
+
+    def missed_first(self) -> list[Hunted]:
+        """Every hunt that ended: the missed ones, then the others, each in catalog order."""
+        in_order = [self.ended[place] for place in sorted(self.ended)]
+        return sorted(in_order, key=lambda hunted: hunted.caught)
+
+    def answer(self, event: Event) -> Hunted:
+        """What became of a hunt."""
+        match event:
+            case Finished(_, result, _):
+                assert isinstance(result, Hunted)
+                return result
+            case Died():
+                return Hunted(fault=self._work.name(event.job), caught=False, check=event.how)
+            case _:
+                assert_never(event)

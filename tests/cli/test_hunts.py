@@ -1,0 +1,60 @@
+"""Hunts for planted faults, whatever a fault does to its process."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.faults.catalog import FAULTS
+from harness.report.faults import hunt_lines, hunt_records
+from harness.sweep.crew import Died
+from harness.sweep.hunts import Hunted, Hunts, HuntWork
+from harness.sweep.jobs import Job
+from harness.sweep.loading import load_named
+from tests.cli.seeds import SMOKE
+
+FIRST, SECOND, THIRD = list(FAULTS)[:3]
+
+
+def hunts_of(folder: Path, *faults: str) -> Hunts:
+    """Hunts for these faults in the smoke scenario."""
+    return Hunts(HuntWork(load_named([str(SMOKE)]), faults), folder)
+
+
+def test_missed_faults_come_first(tmp_path: Path) -> None:
+    hunts = hunts_of(tmp_path, FIRST, SECOND, THIRD)
+    hunts.ended = {
+        2: Hunted(fault=THIRD, caught=False, check="signal 9"),
+        0: Hunted(fault=FIRST, caught=True, check="ordering"),
+        1: Hunted(fault=SECOND, caught=False, check=""),
+    }
+    assert [hunted.fault for hunted in hunts.missed_first()] == [SECOND, THIRD, FIRST]
+
+
+def test_a_fault_that_ends_its_process_is_missed(tmp_path: Path) -> None:
+    hunts = hunts_of(tmp_path, FIRST, SECOND)
+    died = Died(Job(1, 0, 1), "signal 9", "", raised=False)
+    assert hunts.answer(died) == Hunted(fault=SECOND, caught=False, check="signal 9")
+
+
+def test_the_table_says_how_many_were_caught() -> None:
+    lines = hunt_lines(
+        [
+            Hunted(fault=SECOND, caught=False, check=""),
+            Hunted(fault=FIRST, caught=True, check="ordering", operations=7),
+        ]
+    )
+    assert lines[1].startswith(f"MISSED  {SECOND}")
+    assert lines[-1] == "caught      1 of 2"
+
+
+def test_a_row_for_programs_says_what_was_planted() -> None:
+    (row,) = hunt_records([Hunted(fault=FIRST, caught=True, check="ordering", operations=7)])
+    assert (row["id"], row["planted"]) == (FIRST, FAULTS[FIRST].planted)
+    assert {"rows", "caught", "check", "operations", "cpu_seconds"} <= row.keys()
+
+
+@pytest.mark.slow
+def test_several_processes_hunt_for_every_fault(tmp_path: Path) -> None:
+    hunts = hunts_of(tmp_path, FIRST, SECOND, THIRD)
+    assert {hunted.fault for hunted in hunts.run(2)} == {FIRST, SECOND, THIRD}
+    assert [hunted.fault for hunted in hunts.missed_first()] == [FIRST, SECOND, THIRD]
