@@ -1,7 +1,46 @@
-"""x"""
+"""Every planted fault by its id: what shows that a check can fail.
+
+At least half break the code of the allocator rather than a cell of its table.  A fault that nothing
+catches is a hole in a check.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-FAULTS: dict[str, Any] = {}
+from harness.faults import (
+    answers,
+    engine,
+    maps,
+    moves,
+    pages,
+    ranks,
+    reclaim,
+    rows,
+    scheduler,
+    steps,
+    streams,
+    zeroing,
+)
+from harness.faults.fault import Fault
+
+FAULTS: Mapping[str, Fault] = {
+    fault.id: fault
+    for part in (
+        engine,
+        scheduler,
+        streams,
+        reclaim,
+        steps,
+        moves,
+        maps,
+        pages,
+        zeroing,
+        rows,
+        answers,
+        ranks,
+    )
+    for fault in part.FAULTS
+}
+
+__all__ = ["FAULTS", "Fault"]

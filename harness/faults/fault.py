@@ -30,9 +30,9 @@ class Fault:
         scenario: name of the scenario in which to look for it first.
         rows: ids of the public incidents it is modeled on; empty where it follows from a rule.
         ablates: the clearance cell or ordering edge that it removes; empty where it removes none.
-        edge: for an ordering fault, how the missing edge of the report must begin.
+        edge: for an ordering fault, what the missing edge of the report must contain.
         pair: for an ordering fault, what the kinds of the earlier and of the later access must
-            contain; alternatives are separated by `|`.
+            contain.  Here and in `edge` alternatives are separated by `|`.
         together: the promise that it proves against a lie, because it corrupts the state and the
             allocator's own account of that state alike; empty where one would give it away.
     """
@@ -62,7 +62,11 @@ class Fault:
             return False
         if not self.edge or violation.check != "ordering":
             return not self.edge
-        return violation.missing_edge.startswith(self.edge) and all(
-            any(kind in access.kind for kind in wanted.split("|"))
+        return _holds_one_of(self.edge, violation.missing_edge) and all(
+            _holds_one_of(wanted, access.kind)
             for wanted, access in zip(self.pair, violation.accesses, strict=True)
         )
+
+
+def _holds_one_of(alternatives: str, text: str) -> bool:
+    return any(wanted in text for wanted in alternatives.split("|"))

@@ -32,6 +32,7 @@ INCIDENTS: Mapping[str, str] = {
     "B89": "https://github.com/sgl-project/sglang-jax/pull/971",
     "B91": "https://github.com/sgl-project/sglang/pull/29860",
     "B93": "https://github.com/sgl-project/sglang/issues/8649",
+    "B95": "https://github.com/NVIDIA/TensorRT-LLM/pull/16280",
     "B97": "https://github.com/sgl-project/sglang/pull/36713",
     "B103": "https://github.com/sgl-project/sglang/pull/23174",
     "B123": "https://github.com/sgl-project/sglang/issues/28429",

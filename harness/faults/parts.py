@@ -45,7 +45,7 @@ def storages(world: World) -> Iterator[KVStorage]:
         if not isinstance(subject, UnikvSubject):
             raise InputError(
                 f"--plant: faults are planted in unikv, but the subject is"
-                f" {type(subject).__name__}; use --subject unikv"
+                f" {type(subject).__name__}; run the unikv subject"
             )
         yield subject.storage
 
@@ -191,8 +191,10 @@ def in_clearance(toucher: Toucher, in_flight: InFlight) -> Plant:
         table = {**CLEARANCE, (toucher, in_flight): Clearance.SAME_STREAM}
         world.engine.clearance = table
         for chain in chains(world):
+            chain._clearance = table
             chain.reclaim._clearance = table
             chain.mover._clearance = table
+            chain.relief._clearance = table
 
     return plant
 

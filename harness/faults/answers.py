@@ -1,0 +1,176 @@
+"""Faults of capacity: a yes that cannot be taken, an untrue no, a plan that is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.faults.fault import Fault
+from harness.faults.parts import in_chain, in_relief
+from unikv.alloc.band import Band
+from unikv.alloc.chain import ChainAllocator
+from unikv.alloc.float_band import FloatBand
+from unikv.alloc.pricing import Spans, Step, plan
+from unikv.alloc.relief import Relief
+from unikv.alloc.snapshot import BandView, ChainView
+from unikv.alloc.use import Use
+
+
+class _PendingIsUsed(Relief):
+    __slots__ = ()
+
+    def _snapshot(self, pinned: Sequence[frozenset[Use]]) -> ChainView:
+        view = super()._snapshot(pinned)
+        return view._replace(bands=tuple(map(self._with_pending, view.bands, self._bands)))
+
+    @staticmethod
+    def _with_pending(view: BandView, band: Band) -> BandView:
+        return view._replace(used=view.used + band.pending)
+
+
+class _CountsBytes(Relief):
+    __slots__ = ()
+
+    def fits(self, demand: Sequence[int]) -> bool:
+        view = self.snapshot()
+        wanted = sum(
+            (band.used + pages) * band.page_bytes
+            for band, pages in zip(view.bands, demand, strict=True)
+        )
+        return view.sink_bytes + wanted <= view.total_bytes
+
+
+class _PromisesInPlaceOnly(Relief):
+    __slots__ = ()
+
+    def fits(self, demand: Sequence[int]) -> bool:
+        return self._holes_cover(demand) or plan(self.snapshot(), demand, Step.NO_MOVE) is not None
+
+
+class _NeverRearranges(_PromisesInPlaceOnly):
+    __slots__ = ()
+
+    def lay_out(self, demand: Sequence[int]) -> Spans | None:
+        return super().lay_out(demand) if self.fits(demand) else None
+
+
+class _ReservesOneMore(Relief):
+    __slots__ = ()
+
+    def lay_out(self, demand: Sequence[int]) -> Spans | None:
+        return super().lay_out([pages + bool(pages) for pages in demand])
+
+
+class _KeepsOldLayouts(Relief):
+    __slots__ = ()
+
+    def snapshot(self, pinned: Sequence[frozenset[Use]] = ()) -> ChainView:
+        used = [band.live + band.fixed for band in self._bands]
+        if used != [band.used for band in self._kept.bands]:
+            self._kept = self._snapshot(pinned or [frozenset()] * len(self._bands))
+        return self._kept
+
+
+class _KeepsTheFirstAnswer(ChainAllocator):
+    known: tuple[int, bool] = (-1, False)
+
+    def fits(self, pages: int, slots: int) -> bool:
+        # Keyed by what was taken: a free in between changes the answer and not the key.
+        if self.known[0] != self.counters.taken_pages:
+            self.known = self.counters.taken_pages, super().fits(pages, slots)
+        return self.known[1]
+
+
+class _PromisesBytesOnly(ChainAllocator):
+    def fits(self, pages: int, slots: int) -> bool:
+        return self.relief.fits(self._demand(pages, slots))
+
+
+class _GrowsUpward(ChainAllocator):
+    def _acquire(self, band: Band, count: int, span: tuple[int, int]) -> list[int]:
+        low, high = band.span()
+        if isinstance(band, FloatBand) and low < high:
+            span = low, max(high, low + span[1] - span[0])
+        return super()._acquire(band, count, span)
+
+
+class _EmptyFloatStartsInTheMiddle(ChainAllocator):
+    def _acquire(self, band: Band, count: int, span: tuple[int, int]) -> list[int]:
+        if isinstance(band, FloatBand) and band.low == band.high:
+            start, length = len(band.states) // 2, span[1] - span[0]
+            first, _ = band.axis.pages_of_span(start, start)
+            span = first, first + length
+        return super()._acquire(band, count, span)
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        id="pending-counted-as-used",
+        planted="pending pages count as used, in the promise and in the take alike",
+        plant=in_relief(_PendingIsUsed),
+        checks=("capacity",),
+        together="capacity",
+    ),
+    Fault(
+        id="remainders-ignored",
+        planted="a promise adds up bytes and forgets that they must hold whole pages",
+        plant=in_relief(_CountsBytes),
+        checks=("capacity",),
+        scenario="hybrid",
+    ),
+    Fault(
+        id="promise-in-place-only",
+        planted="a promise looks only at what fits without rearranging",
+        plant=in_relief(_PromisesInPlaceOnly),
+        checks=("capacity",),
+    ),
+    Fault(
+        id="nothing-rearranged",
+        planted="a take that does not fit in place is refused although the bytes are there",
+        plant=in_relief(_NeverRearranges),
+        checks=("capacity",),
+        rows=("B97",),
+    ),
+    Fault(
+        id="one-page-more-reserved",
+        planted="a take lays out one page more per band than it was promised",
+        plant=in_relief(_ReservesOneMore),
+        checks=("capacity",),
+        rows=("B103",),
+    ),
+    Fault(
+        id="promise-without-ids",
+        planted="a promise counts bytes and forgets that ids can run short",
+        plant=in_chain(_PromisesBytesOnly),
+        checks=("capacity",),
+        scenario="full_only",
+    ),
+    Fault(
+        id="promise-kept-too-long",
+        planted="a promise is kept until something is taken, whatever is asked",
+        plant=in_chain(_KeepsTheFirstAnswer),
+        checks=("capacity",),
+        rows=("B07",),
+    ),
+    Fault(
+        id="layout-kept-too-long",
+        planted="a snapshot is kept while live counts stay the same, although spans have changed",
+        plant=in_relief(_KeepsOldLayouts),
+        checks=("assertion", "ownership", "conservation", "capacity", "content", "ordering"),
+        scenario="hybrid",
+        rows=("B07",),
+    ),
+    Fault(
+        id="float-grows-upward",
+        planted="a float grows upward whatever the plan gave its neighbour",
+        plant=in_chain(_GrowsUpward),
+        checks=("ownership", "conservation", "assertion"),
+        scenario="hybrid",
+    ),
+    Fault(
+        id="empty-float-starts-in-the-middle",
+        planted="an empty float starts in the middle of the arena whatever the plan says",
+        plant=in_chain(_EmptyFloatStartsInTheMiddle),
+        checks=("ownership", "conservation", "assertion"),
+        scenario="hybrid",
+    ),
+)

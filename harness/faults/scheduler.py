@@ -1,0 +1,194 @@
+"""Faults of the engine's own account: what it frees too early, twice, or still writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.device.memory import RunBody
+from harness.device.modeled import Access
+from harness.faults.fault import Fault
+from harness.faults.parts import become, in_world
+from harness.requests import Holds, Phase, Request
+from harness.scenario import CELL_BYTES
+from harness.subject import Answer
+from harness.world import World
+from unikv.advance import first_needed_page
+from unikv.device.port import Stream
+
+
+class _RetiresAhead(World):
+    def retire_rows(self, band: int, ids: list[int]) -> None:
+        window, holds = self.setup.bands[band].window, self.row_holds[band]
+        for request in self.requests.values():
+            if request.phase is Phase.RUNNING and request.prepared:
+                after = request.length + request.prepared
+                first = first_needed_page(after, window, self.setup.page_slots)
+                ahead = request.pages[request.window_first[band] : first]
+                if ahead and all(holds.counts[unit] == 1 for unit in ahead):
+                    request.window_first[band] = first
+                    ids = ids + holds.drop(ahead)
+        super().retire_rows(band, ids)
+
+
+class _RetiresOneMore(World):
+    def retire_rows(self, band: int, ids: list[int]) -> None:
+        holds = self.row_holds[band]
+        for request in self.requests.values():
+            if request.phase is Phase.RUNNING and ids and ids[-1] in request.pages:
+                first = request.window_first[band]
+                extra = request.pages[first : first + 1]
+                if extra and holds.counts[extra[0]] == 1:
+                    request.window_first[band] += 1
+                    ids = ids + holds.drop(extra)
+                break
+        super().retire_rows(band, ids)
+
+
+class _WritesFinishedRows(World):
+    late_page = 0
+
+    def release(self, request: Request) -> None:
+        unit = request.pages[-1] if request.pages else 0
+        if unit and self.page_holds.counts[unit] == 1:
+            self.late_page = self.device.program.maps[self.owner_band][unit]
+        super().release(request)
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "launch_step" and self.late_page:
+            _write_page(self, arguments[0], self.late_page)
+            self.late_page = 0
+        return super().ask(name, *arguments)
+
+
+class _PadsTheLastPage(World):
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "launch_step":
+            last = self.layout.total_bytes // self.layout.bands[-1].page_bytes - 1
+            _write_page(self, arguments[0], last)
+        return super().ask(name, *arguments)
+
+
+def _write_page(world: World, step: int, page: int) -> None:
+    """One more write of the forward `step`, to a page of the owner that is none of its batch's."""
+    band = world.owner_band
+    size = world.layout.bands[band].page_bytes
+    low, high = page * size, page * size + size
+    body = RunBody([], [], [(low, high, world.stamps(size // CELL_BYTES))], [])
+    touched = (Access(world.device.arena, world.device.granules(band, [page]), True),)
+    world.device.submit(Stream.FORWARD, "body", step, body, touched)
+
+
+class FreesAPageTwice(World):
+    """Lists one page twice in every free of several."""
+
+    def free_pages(self, ids: list[int]) -> None:
+        """Free `ids`, the first of them once more."""
+        super().free_pages(ids + ids[:1] if len(ids) > 1 else ids)
+
+
+class _ShortAtABlockEdge(World):
+    def take(self, pages: int, slots: int) -> Answer | None:
+        if pages < 2:
+            return super().take(pages, slots)
+        answer = super().take(pages - 1, slots)
+        # The last page has to do for two.
+        return answer and Answer([*answer.ids, answer.ids[-1]], answer.slots)
+
+
+class _ReadsAStateNobodyWrote(World):
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "append_row":
+            for request in self.requests.values():
+                request.stateful = request.slot > 0
+        return super().ask(name, *arguments)
+
+
+class _OneHolderIsAll(Holds):
+    __slots__ = ()
+
+    def drop(self, ids: Sequence[int]) -> list[int]:
+        released = [unit for unit in ids if self.counts[unit]]
+        for unit in released:
+            self.counts[unit] = 0
+        self.held -= len(released)
+        return released
+
+
+def _forget_page_holders(world: World) -> None:
+    become(world.page_holds, _OneHolderIsAll)
+
+
+def _forget_row_holders(world: World) -> None:
+    for holds in world.row_holds.values():
+        become(holds, _OneHolderIsAll)
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        id="window-retired-ahead",
+        planted="window rows are retired by the tokens prepared, ahead of the tokens launched",
+        plant=in_world(_RetiresAhead),
+        checks=("translation",),
+        rows=("B15",),
+    ),
+    Fault(
+        id="window-retired-one-page-early",
+        planted="retiring window rows frees one page that the next token still attends",
+        plant=in_world(_RetiresOneMore),
+        checks=("translation",),
+        rows=("B93",),
+    ),
+    Fault(
+        id="finished-row-still-writes",
+        planted="a finished request stays a masked row of the next step and writes its last page",
+        plant=in_world(_WritesFinishedRows),
+        checks=("ordering", "content"),
+        rows=("B17",),
+        edge="schedule <- forward",
+        pair=("body write", "zero write|move write"),
+    ),
+    Fault(
+        id="padding-writes-the-last-page",
+        planted="padding rows write the last page of the arena instead of the sink",
+        plant=in_world(_PadsTheLastPage),
+        checks=("content", "ordering", "initialised"),
+        rows=("B137", "B139"),
+    ),
+    Fault(
+        id="page-freed-twice-in-one-call",
+        planted="a page is listed twice when a request is freed",
+        plant=in_world(FreesAPageTwice),
+        checks=("ownership",),
+        rows=("B83", "B89"),
+    ),
+    Fault(
+        id="block-edge-short",
+        planted="an engine takes one page less than its tokens need and writes the last one twice",
+        plant=in_world(_ShortAtABlockEdge),
+        checks=("content",),
+        rows=("B73", "B95"),
+    ),
+    Fault(
+        id="state-read-before-written",
+        planted="a request starts from the state slot it was given as if somebody had written it",
+        plant=in_world(_ReadsAStateNobodyWrote),
+        checks=("initialised", "translation"),
+        scenario="hybrid",
+        rows=("B25",),
+    ),
+    Fault(
+        id="shared-page-freed-by-first",
+        planted="the first of several holders to leave frees a shared page for all of them",
+        plant=_forget_page_holders,
+        checks=("ownership", "translation"),
+        rows=("B85",),
+    ),
+    Fault(
+        id="shared-row-freed-by-first",
+        planted="the first of several holders to leave frees a shared window row for all of them",
+        plant=_forget_row_holders,
+        checks=("translation", "ownership"),
+        rows=("B81",),
+    ),
+)

@@ -1,0 +1,36 @@
+"""Host reads: device state that is read behind a wait of the same call is reported."""
+
+import pytest
+
+from harness.device.modeled import RankPort
+from harness.world import World
+from tests.harness.lived_in import is_busy, reports, world_when
+from unikv.device.port import Stream
+
+
+def read_behind_a_wait(world: World, port: RankPort, name: str) -> None:
+    """A host read after a stream wait, on an event that has passed long ago."""
+    event = world.device.record_event(Stream.LOAD)
+    port.wait_event(Stream.SCHEDULE, event)
+    if name == "query":
+        port.query(event)
+    else:
+        port.host_wait(event)
+
+
+@pytest.mark.parametrize("name", ["query", "host_wait"])
+def test_a_read_behind_a_wait_is_reported_on_every_rank(name: str) -> None:
+    world = world_when("smoke", is_busy)
+    for port in world.ports:
+        read_behind_a_wait(world, port, name)
+    assert reports(world) == [("host_reads", f"{name} behind a wait")] * 2
+
+
+def test_a_read_of_the_next_call_is_not_reported() -> None:
+    world = world_when("smoke", is_busy)
+    event = world.device.record_event(Stream.LOAD)
+    for port in world.ports:
+        port.wait_event(Stream.SCHEDULE, event)
+        port.begin_call()
+        port.query(event)
+    assert reports(world) == []
