@@ -67,10 +67,13 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     device.submit(stream, "metadata", number, metadata, touched)
     read_end = device.record_event(stream)
     body = RunBody(batch.before, batch.kept, batch.writes, batch.after)
-    accesses = (
+    accesses = [
         Access(device.arena, batch.read_granules, False),
         Access(device.arena, batch.written_granules, True),
-    )
+    ]
+    if not world.setup.read_end:
+        # A backend that declares no end of its table reads may look tables up until it ends.
+        accesses += touched
     device.submit(stream, "body", number, body, accesses)
     for request in requests:
         request.length += request.prepared
@@ -140,6 +143,9 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
             batch.writes.append((low + low_slot * entry, low + high_slot * entry, fresh))
             batch.after.append((low, high, bytes(page_content)))
             batch.written_ids[band].append(unit)
+            if band == world.owner_band:
+                block = (first + at - start) // world.setup.block_pages
+                world.truth.tokens[unit] = request.blocks[: block + 1]
             written.append(low // size)
     batch.written_pages[band] = written
     batch.written_granules += world.device.granules(band, written)
@@ -176,7 +182,9 @@ def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> 
         outputs = [request.slot]
         if request.checkpoint_due:
             outputs.append(request.checkpoint)
-            request.checkpoint_length = request.length + request.prepared
+            end = request.checkpoint_length = request.length + request.prepared
+            blocks = end // (world.setup.block_pages * world.setup.page_slots)
+            world.truth.state_tokens[request.checkpoint] = (request.blocks[:blocks], end)
         for unit in outputs:
             content[unit] = bytearray(written_state)
             low = page_of[unit] * size

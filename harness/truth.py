@@ -50,6 +50,8 @@ class Truth:
         steps: recorded steps that are not processed, by number.
         settled_through: newest step that the allocator let the schedule stream wait for.
         problems: what was seen since last cleared.
+        tokens: owner page -> the blocks of the prompt up to its end, for pages inside such blocks.
+        state_tokens: state slot -> the blocks and the length whose state was copied there.
         revision: changes with everything that the state checks compare with.
     """
 
@@ -71,6 +73,8 @@ class Truth:
         self.processed_through = 0
         self.settled_through = 0
         self.problems: list[Problem] = []
+        self.tokens: dict[int, tuple[int, ...]] = {}
+        self.state_tokens: dict[int, tuple[tuple[int, ...], int]] = {}
         self.revision = 0
         self._events: dict[ModeledEvent, int] = {}
         self._granules = [band.page_bytes // device.granule for band in layout.bands]
@@ -119,8 +123,12 @@ class Truth:
         """The engine freed these ids of a minting band."""
         held = self.held[band]
         for unit in ids:
+            if not held[unit]:
+                name = self.layout.bands[band].name
+                self.note("ownership", "freed twice", f"band {name!r}: id {unit} is not held")
+                continue
             held[unit] = 0
-        self.held_count[band] -= len(ids)
+            self.held_count[band] -= 1
 
     def map_written(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         """The allocator submits a map write; called before the device applies it."""

@@ -10,11 +10,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.device.modeled import ModeledDevice, ModeledEvent, RankPort
+from harness.check import effects
+from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
 from harness.requests import Holds, Prefix, Request
 from harness.scenario import Setup
-from harness.subject import Answer, Book, Subject
+from harness.subject import Answer, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
 from unikv.device.port import Device, Event, StorageLayout, Stream
@@ -71,6 +73,8 @@ class World:
         forward_stream: where steps run; without overlap, the schedule stream.
         token_bands, window_bands: indices; `state_band` is -1 in models without state.
         books: the first rank's account of every band after the last operation.
+        capacity_answers: refusals of takes and answers of reliefs that are not judged yet, each
+            with the pages and slots that were asked for.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
 
@@ -93,7 +97,7 @@ class World:
         self.unsynced_step: Step | None = None
         self.step_count = 0
         self.frees = 0
-        self.books: list[Book] = []
+        self.books = self.subjects[0].books()
         self.forward_stream = Stream.FORWARD if setup.overlap else Stream.SCHEDULE
         bands = setup.bands
         self.band_range = range(len(bands))
@@ -106,6 +110,7 @@ class World:
         self.probes: Counter[str] = Counter()
         self.check_runs: Counter[str] = Counter()
         self.answers: list[object] = []
+        self.capacity_answers: list[tuple[Shortage | bool, tuple[int, int]]] = []
         self._stamp = 1
         self._stamp_factors: dict[int, tuple[int, int]] = {}
 
@@ -158,11 +163,13 @@ class World:
         """
         self.order_tables()
         promised = self.ask("fits", pages, slots)
+        submitted = len(self.ports[0].log)
         answer = self.ask("take", pages, slots)
         self.answers.append(answer if isinstance(answer, Answer) else str(answer))
         demand = (pages, slots)
         if isinstance(answer, Shortage):
-            self.refusal = (answer, demand)
+            effects.after_refusal(self, submitted, self.books)
+            self.capacity_answers.append((answer, demand))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:
                 self.truth.note(
@@ -186,30 +193,30 @@ class World:
             self.truth.handed_out(self.state_band, answer.slots)
         return answer
 
-    refusal: tuple[Shortage, tuple[int, int]] | None = None
-    """The last refusal that the capacity check has not judged yet."""
+    def free_with(self, name: str, *arguments: Any) -> None:
+        """Ask for a free of some kind, which waits for nothing."""
+        self.order_tables()
+        self.frees += 1
+        submitted = len(self.ports[0].log)
+        self.ask(name, *arguments)
+        effects.after_free(self, name, submitted)
 
     def free_pages(self, ids: list[int]) -> None:
         """Free virtual pages that nobody holds any more."""
         if ids:
-            self.order_tables()
-            self.frees += 1
             self.truth.given_back(self.owner_band, ids)
-            self.ask("free", ids)
+            self.free_with("free", ids)
 
     def free_slots(self, slots: list[int]) -> None:
         """Free state slots."""
         if slots:
-            self.order_tables()
             self.truth.given_back(self.state_band, slots)
-            self.ask("free_slots", slots)
+            self.free_with("free_slots", slots)
 
     def retire_rows(self, band: int, ids: list[int]) -> None:
         """Free window rows whose pages live on in the owner."""
         if ids:
-            self.order_tables()
-            self.frees += 1
-            self.ask("retire", band, ids)
+            self.free_with("retire", band, ids)
 
     # The engine's loop ---------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class UnikvError(Exception):
     """Base of all errors that this library raises on purpose."""
@@ -52,3 +54,29 @@ class SizingError(UnikvError):
 
 class BuildError(UnikvError):
     """A plan, a size and a device that do not make one storage."""
+
+
+class SettingError(UnikvError):
+    """A setting from the environment has a value that is not allowed."""
+
+
+class InvariantError(UnikvError):
+    """A rule of the allocator's own state is broken: a bug in it, not in its caller.
+
+    Attributes:
+        name: the broken rule, as `unikv.alloc.invariants` registers it.
+        others: what else was found at the same moment.
+    """
+
+    def __init__(self, name: str, what: str, others: Sequence[str] = ()) -> None:
+        also = "".join(f"\n  also {other}" for other in others)
+        super().__init__(
+            f"{what}; the storage can no longer be trusted: record the calls with"
+            f" unikv.trace.record and replay them{also}"
+        )
+        self.name = name
+        self.others = tuple(others)
+
+
+class TraceError(UnikvError):
+    """A trace that cannot be written or read: the place, the value and what is allowed."""

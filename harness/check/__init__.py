@@ -29,6 +29,7 @@ PROMISES: Mapping[str, str] = {
     "host_reads": "no host read behind a wait within one allocator operation",
     "initialised": "no read of bytes never written where the layout promises zeros",
     "idle": "nothing pending, leaked or in use at rest",
+    "effects": "a refusal changes nothing, a free waits for nothing, a flush settles nothing",
     "assertion": "no legal call makes the allocator raise",
 }
 """Every promise, by the name that reports use."""

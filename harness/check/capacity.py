@@ -11,30 +11,41 @@ from functools import lru_cache
 from harness.check.layout_search import layout_exists
 from harness.violation import Violation
 from harness.world import World
+from unikv.errors import Shortage
 
 _search = lru_cache(maxsize=1 << 16)(layout_exists)
 
 
 def examine(world: World) -> list[Violation]:
-    """A refusal that nothing justifies."""
-    refusal, world.refusal = world.refusal, None
-    if refusal is None:
+    """Refusals that nothing justifies, and reliefs that answer wrongly."""
+    if not world.capacity_answers:
         return []
-    world.check_runs["capacity"] += 1
-    shortage, (pages, slots) = refusal
+    found = []
+    for answer, (pages, slots) in world.capacity_answers:
+        world.check_runs["capacity"] += 1
+        if isinstance(answer, Shortage):
+            found += _judge_refusal(world, answer, pages, slots)
+        elif answer != _layout_exists(world, pages, slots):
+            text = f"relieve({pages}, {slots}) says {answer}, the search of all layouts does not"
+            found.append(_violation(world, "relief answers wrongly", text))
+    world.capacity_answers.clear()
+    return found
+
+
+def _judge_refusal(world: World, shortage: Shortage, pages: int, slots: int) -> list[Violation]:
     if shortage.kind == "ids" and _ids_are_short(world, pages, slots):
         return []
     if shortage.kind == "bytes" and not _layout_exists(world, pages, slots):
         return []
-    return [
-        Violation(
-            check="capacity",
-            what=f"{pages} pages and {slots} slots are refused ({shortage}), but a layout holds"
-            " them and ids are free",
-            detail=f"refused {shortage.kind} that are there",
-            operation=world.device.operation,
-        )
-    ]
+    text = (
+        f"{pages} pages and {slots} slots are refused ({shortage}), but a layout holds them and"
+        " ids are free"
+    )
+    return [_violation(world, f"refused {shortage.kind} that are there", text)]
+
+
+def _violation(world: World, detail: str, what: str) -> Violation:
+    return Violation(check="capacity", what=what, detail=detail, operation=world.device.operation)
 
 
 def _ids_are_short(world: World, pages: int, slots: int) -> bool:

@@ -6,6 +6,7 @@ program order when the work starts and when it ends.
 
 from __future__ import annotations
 
+from harness.requests import Prefix, Request
 from harness.scenario import CELL_BYTES
 from harness.violation import AccessNote, Violation
 from harness.world import World
@@ -63,6 +64,30 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
         f"band {setup.name!r}: slot {slot} of id {unit} on page {page} does not hold what was"
         " last written to it",
     )
+
+
+def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
+    """Note where a cached prefix holds other tokens than the prompt that is admitted on it.
+
+    Stamps say who wrote a page last, not for which tokens; this is what tells two prefixes apart.
+    """
+    block_pages = world.setup.block_pages
+    for index, unit in enumerate(prefix.pages):
+        if world.truth.tokens.get(unit) != request.blocks[: index // block_pages + 1]:
+            world.truth.note(
+                "content",
+                "prefix of other tokens",
+                f"{request.name} is admitted on id {unit}, which holds other tokens than its own",
+            )
+            return
+    wanted = (prefix.blocks, len(prefix.pages) * world.setup.page_slots)
+    if prefix.slot and world.truth.state_tokens.get(prefix.slot) != wanted:
+        world.truth.note(
+            "content",
+            "state of other tokens",
+            f"{request.name} resumes from slot {prefix.slot}, which holds the state of"
+            f" {world.truth.state_tokens.get(prefix.slot)}, not of {wanted}",
+        )
 
 
 def _images(world: World) -> list[Violation]:

@@ -28,11 +28,29 @@ def examine(world: World) -> list[Violation]:
     uses = subject.uses()
     if uses:
         _report(world, found, "uses left over", f"{len(uses)} uses, the first is {uses[0]}")
+    _compare_holders(world, found)
     running = sum(request.phase is Phase.RUNNING for request in world.requests.values())
     if subject.free_rows() + running != world.setup.rows:
         text = f"{subject.free_rows()} request rows free, {running} held, of {world.setup.rows}"
         _report(world, found, "rows leaked", text)
     return found
+
+
+def _compare_holders(world: World, found: list[Violation]) -> None:
+    """Every id and slot that is handed out is wanted by a request or a cached prefix."""
+    requests, prefixes = world.requests.values(), world.prefixes.values()
+    wanted = {world.owner_band: {unit for holder in requests for unit in holder.pages}}
+    wanted[world.owner_band] |= {unit for prefix in prefixes for unit in prefix.pages}
+    if world.state_band >= 0:
+        slots = {slot for holder in requests for slot in (holder.slot, holder.checkpoint)}
+        slots |= {prefix.slot for prefix in prefixes}
+        wanted[world.state_band] = slots - {0}
+    for band, units in wanted.items():
+        held = {unit for unit, is_held in enumerate(world.truth.held[band]) if is_held}
+        if held != units:
+            name = world.layout.bands[band].name
+            text = f"band {name!r}: ids {sorted(held ^ units)} are handed out and nobody's"
+            _report(world, found, "ids leaked", text)
 
 
 def _report(world: World, found: list[Violation], detail: str, text: str) -> None:

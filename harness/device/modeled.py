@@ -24,7 +24,7 @@ from harness.device.memory import (
     WritePages,
     WriteRow,
 )
-from unikv.device.port import Event, StorageLayout, Stream
+from unikv.device.port import StorageLayout, Stream
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -148,6 +148,8 @@ class ModeledDevice:
         program: the image after every launch so far, in program order.
         ranks: one per rank.
         races, bad_reads: what was found since they were last cleared.
+        events: what the first rank's allocator recorded in this operation; the others, which do
+            the same, are given the same marks.
         witness: who says how memory is held when something is found.
         operation: index of the operation that is being applied.
         page_accesses: pages and table entries named by launches so far.
@@ -166,6 +168,7 @@ class ModeledDevice:
         self.staging = SpaceClock("staging", staging_count)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
+        self.events: list[ModeledEvent] = []
         self.witness: Witness = NoWitness()
         self.operation = 0
         self.page_accesses = 0
@@ -355,94 +358,3 @@ class ModeledDevice:
             assert not isinstance(item, Launch), "a launch at the head of a stream has started"
             self._force(rank, item[0], item[1])
             self._advance(rank, stream)
-
-
-class RankPort:
-    """The device as one rank's allocator sees it.
-
-    The first rank's port drives the shared program.  The others only write down what they would
-    have submitted: the world compares these logs after every operation, and equal logs mean that
-    the shared program is theirs too.
-
-    Attributes:
-        has_streams: always true.
-        log: submissions since it was last cleared.
-        host_reads: host reads behind a stream wait since it was last cleared.
-    """
-
-    has_streams = True
-
-    def __init__(self, device: ModeledDevice, rank: int) -> None:
-        self._device = device
-        self._rank = rank
-        self._waited = False
-        self.log: list[tuple[object, ...]] = []
-        self.host_reads: list[str] = []
-
-    def begin_operation(self) -> None:
-        """Forget what the previous operation submitted."""
-        self.log.clear()
-        self.host_reads.clear()
-
-    def begin_call(self) -> None:
-        """One allocator call begins: no stream wait has happened in it yet."""
-        self._waited = False
-
-    def record_event(self, stream: Stream) -> Event:
-        """Mark the work enqueued so far."""
-        self.log.append(("record", stream))
-        return self._device.record_event(stream)
-
-    def wait_event(self, stream: Stream, event: Event) -> None:
-        """Put later work of `stream` behind `event`."""
-        assert isinstance(event, ModeledEvent)
-        self._waited = True
-        self.log.append(("wait", stream, event.stream, event.index))
-        if self._rank == 0:
-            self._device.wait_event(stream, event)
-
-    def query(self, event: Event) -> bool:
-        """Whether this rank has passed `event`."""
-        assert isinstance(event, ModeledEvent)
-        self._note_host_read("query")
-        return self._device.passed(self._rank, event)
-
-    def host_wait(self, event: Event) -> None:
-        """Block the host until `event` has passed."""
-        assert isinstance(event, ModeledEvent)
-        self._note_host_read("host_wait")
-        self.log.append(("host_wait", event.stream, event.index))
-        if self._rank == 0:
-            self._device.host_wait(event)
-
-    def zero_pages(self, stream: Stream, band: int, pages: Sequence[int]) -> None:
-        """Write zeros over whole pages."""
-        self.log.append(("zero", stream, band, pages))
-        if self._rank == 0:
-            self._device.zero_pages(stream, band, pages)
-
-    def move_pages(
-        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
-    ) -> None:
-        """Copy whole pages."""
-        self.log.append(("move", stream, band, sources, targets))
-        if self._rank == 0:
-            self._device.move_pages(stream, band, sources, targets)
-
-    def write_map(
-        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
-    ) -> None:
-        """Write page map entries."""
-        self.log.append(("map", stream, band, ids, pages))
-        if self._rank == 0:
-            self._device.write_map(stream, band, ids, pages)
-
-    def write_row(self, stream: Stream, row: int, first: int, ids: Sequence[int]) -> None:
-        """Write entries of a request row."""
-        self.log.append(("row", stream, row, first, ids))
-        if self._rank == 0:
-            self._device.write_row(stream, row, first, ids)
-
-    def _note_host_read(self, name: str) -> None:
-        if self._waited:
-            self.host_reads.append(name)

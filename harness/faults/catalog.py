@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from harness.faults import (
     answers,
+    effects,
     engine,
     maps,
     moves,
@@ -39,6 +40,7 @@ FAULTS: Mapping[str, Fault] = {
         rows,
         answers,
         ranks,
+        effects,
     )
     for fault in part.FAULTS
 }

@@ -38,6 +38,11 @@ class _BarrierWhereDeclared(Engine):
             super().order_tables(step)
 
 
+class _MetadataIsEnough(Engine):
+    def order_tables(self, step: Step) -> None:
+        self.device.wait_event(Stream.SCHEDULE, step.read_end)
+
+
 class _EventBeforeTheBody(Engine):
     def end_of(self, step: Step) -> ModeledEvent:
         read_end = step.read_end
@@ -147,6 +152,15 @@ FAULTS: tuple[Fault, ...] = (
         ablates="edge S <- all of F (barrier, no read end)",
         edge="schedule <- forward",
         pair=("metadata read", "map write|row write"),
+    ),
+    Fault(
+        id="barrier-behind-the-metadata",
+        planted="the barrier waits for the metadata also where tables are read until the end",
+        plant=in_engine(_MetadataIsEnough),
+        checks=("ordering",),
+        ablates="edge S <- all of F (barrier, no read end)",
+        edge="schedule <- forward",
+        pair=("body read", "map write|row write"),
     ),
     Fault(
         id="event-before-the-body",

@@ -23,6 +23,7 @@ INCIDENTS: Mapping[str, str] = {
     "B31": "https://github.com/vllm-project/vllm/pull/47644",
     "B71": "https://github.com/sgl-project/sglang/pull/38519",
     "B73": "https://github.com/sgl-project/sglang/pull/27731",
+    "B49": "https://github.com/sgl-project/sglang/pull/9874",
     "B75": "https://github.com/sgl-project/sglang/pull/22273",
     "B77": "https://github.com/sgl-project/sglang/pull/12224",
     "B79": "https://github.com/sgl-project/sglang/pull/16067",
@@ -42,4 +43,5 @@ INCIDENTS: Mapping[str, str] = {
     "B135": "https://github.com/sgl-project/sglang/pull/17404",
     "B137": "https://github.com/lightseekorg/tokenspeed/pull/667",
     "B139": "https://github.com/vllm-project/vllm/issues/43810",
+    "B141": "https://github.com/vllm-project/vllm/pull/34587",
 }

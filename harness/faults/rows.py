@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.device.modeled import RankPort
+from harness.device.rank_port import RankPort
 from harness.faults.fault import Fault
 from harness.faults.parts import become, in_rows
 from harness.world import LeaderPort, World

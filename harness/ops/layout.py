@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from harness.check import effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
 
@@ -22,7 +23,9 @@ class Flush(Op, frozen=True, tag="flush"):
         if "layout" not in world.subjects[0].families:
             return Outcome.SKIPPED
         world.order_tables()
+        before = world.books
         moved = world.ask("flush", self.limit)
+        effects.after_flush(world, self.limit, moved, before)
         if moved and world.steps:
             world.probes["moved_under_a_running_step"] += 1
         if not moved and world.truth.newest_unknown > world.truth.retired_through:
@@ -42,4 +45,6 @@ class Relieve(Op, frozen=True, tag="relieve"):
             return Outcome.SKIPPED
         world.order_tables()
         slots = self.slots if world.state_band >= 0 else 0
-        return Outcome.DONE if world.ask("relieve", self.pages, slots) else Outcome.REFUSED
+        answer = world.ask("relieve", self.pages, slots)
+        world.capacity_answers.append((answer, (self.pages, slots)))
+        return Outcome.DONE if answer else Outcome.REFUSED

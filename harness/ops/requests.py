@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from harness.check.content import compare_prefix
 from harness.ops.base import Name, Op, Outcome, Tokens
 from harness.ops.prefix import longest_prefix
 from harness.requests import Phase, Request
@@ -65,6 +66,7 @@ class Admit(Op, frozen=True, tag="admit"):
         request.pages = []
         tails: list[list[int]] = [[] for _ in world.window_bands]
         if prefix is not None:
+            compare_prefix(world, request, prefix)
             world.probes["prefix_shared"] += 1
             world.prefixes.move_to_end(prefix.blocks)
             request.pages += prefix.pages

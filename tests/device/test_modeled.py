@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.device.memory import RunBody
-from harness.device.modeled import Access, ModeledDevice, ModeledEvent, RankPort
+from harness.device.modeled import Access, ModeledDevice, ModeledEvent
+from harness.device.rank_port import RankPort
 from tests.alloc.small_chain import layout_of, tokens
 from unikv.device.port import Stream
 

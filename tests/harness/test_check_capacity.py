@@ -14,7 +14,7 @@ def room(world: World) -> bool:
 
 def refused(world: World, kind: str, pages: int) -> None:
     """The allocator has refused a take of so many pages."""
-    world.refusal = (Shortage(kind, "full", pages, 0), (pages, 0))
+    world.capacity_answers.append((Shortage(kind, "full", pages, 0), (pages, 0)))
 
 
 @pytest.mark.parametrize("name", ["smoke", "hybrid"])

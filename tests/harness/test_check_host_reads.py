@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.device.modeled import RankPort
+from harness.device.rank_port import RankPort
 from harness.world import World
 from tests.harness.lived_in import is_busy, reports, world_when
 from unikv.device.port import Stream

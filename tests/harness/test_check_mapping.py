@@ -39,6 +39,16 @@ def test_a_row_that_the_host_does_not_have_is_reported() -> None:
     assert reports(world) == [("mapping", "host and device differ in a row")]
 
 
+def test_a_row_that_names_other_pages_than_its_request_holds_is_reported() -> None:
+    world = world_when("smoke", is_busy)
+    request = running(world)[0]
+    for row in [world.device.program.rows[request.row]] + [
+        subject.storage.requests.rows[request.row] for subject in allocators(world)
+    ]:
+        row[0] += 1
+    assert reports(world) == [("mapping", "host and device differ in a row")]
+
+
 def test_a_row_that_the_device_does_not_have_is_reported() -> None:
     world = world_when("smoke", is_busy)
     request = running(world)[0]

@@ -17,7 +17,30 @@ from harness.scenario import (
 )
 from tests.harness.lived_in import SCENARIOS, scenario
 
-GOOD = (SCENARIOS / "smoke.yaml").read_text()
+GOOD = """
+why: a scenario that nothing is wrong with
+model:
+  name: two-bands
+  source: made up for this test
+  layer_groups:
+    - count: 12
+      pattern:
+        - attention:
+            geometry: {kind: mha, kv_heads: 8, head_size: 64, dtype: bfloat16}
+            lifetime: {kind: window, window: 128}
+        - attention:
+            geometry: {kind: mha, kv_heads: 8, head_size: 64, dtype: bfloat16}
+            lifetime: {kind: full}
+page_slots: 4
+scale: {entry_bytes: 12288, tokens: 16}
+pressure: {arena_pages: [8, 40], id_percent: [60, 160], rows: [2, 6]}
+requests:
+  prompt_tokens: [1, 40]
+  output_tokens: [1, 24]
+  chunk_tokens: [4, 24]
+  shared_percent: 30
+loop: {steps_in_flight: [1, 3]}
+"""
 SHIPPED = sorted(path.relative_to(SCENARIOS).as_posix() for path in SCENARIOS.rglob("*.yaml"))
 
 
@@ -31,6 +54,15 @@ def refusal(folder: Path, text: str | bytes) -> str:
     assert told.startswith(f"{path}: ")
     assert "\n" not in told
     return told.removeprefix(f"{path}: ")
+
+
+def test_a_file_without_a_mistake_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    family = load_scenario(path)
+    assert len(family.model.layers) == 24
+    assert family.pressure.arena_pages == (8, 40)
+    assert (family.ranks, family.weights, family.probes) == (2, {}, ())
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -145,7 +177,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(
 
 
 def test_a_scenario_without_a_reason_is_refused(tmp_path: Path) -> None:
-    text = GOOD[GOOD.index("model:") :] + "why: ' '\n"
+    text = GOOD.replace("why: a scenario that nothing is wrong with", "why: ' '")
     assert refusal(tmp_path, text).startswith("why is empty")
 
 
@@ -156,8 +188,7 @@ def test_an_unknown_operation_is_refused_with_those_that_are_known(tmp_path: Pat
 
 
 def test_an_unknown_probe_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
-    text = GOOD.replace("  - rested\n", "  - arrested\n")
-    told = refusal(tmp_path, text)
+    told = refusal(tmp_path, GOOD + "probes: [rested, arrested]\n")
     assert "'arrested'" in told
     assert "rested" in told.partition("known: ")[2]
 

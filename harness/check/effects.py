@@ -1,0 +1,46 @@
+"""Effects: what a call must not do beside its answer.
+
+A refused take submits nothing and changes no book.  A free is logical and waits for nothing.  An
+opportunistic flush keeps to its limit, settles nothing, and waits only where it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.subject import Book
+
+if TYPE_CHECKING:
+    from harness.world import World
+
+
+def after_refusal(world: World, submitted: int, before: Sequence[Book]) -> None:
+    """Note what a refused take has submitted or changed."""
+    world.check_runs["effects"] += 1
+    log = world.ports[0].log[submitted:]
+    if log:
+        world.truth.note("effects", "refusal submitted work", f"a refused take submitted {log}")
+    elif world.subjects[0].books() != before:
+        world.truth.note("effects", "refusal changed books", f"a refused take changed {before}")
+
+
+def after_free(world: World, name: str, submitted: int) -> None:
+    """Note a wait that a free has enqueued."""
+    world.check_runs["effects"] += 1
+    if any(entry[0] == "wait" for entry in world.ports[0].log[submitted:]):
+        world.truth.note("effects", "free waited", f"{name} let a stream wait")
+
+
+def after_flush(world: World, limit: int, moved: int, before: Sequence[Book]) -> None:
+    """Note moves over the limit, waits for nothing, and pages that came back."""
+    world.check_runs["effects"] += 1
+    if moved > limit:
+        world.truth.note("effects", "flush over its limit", f"{moved} pages moved, {limit} allowed")
+    if not moved and any(entry[0] == "wait" for entry in world.ports[0].log):
+        world.truth.note("effects", "flush waited for nothing", "a flush that moved nothing waited")
+    for band, (old, new) in enumerate(zip(before, world.subjects[0].books(), strict=True)):
+        if new.counts[2] < old.counts[2]:
+            name = world.layout.bands[band].name
+            text = f"band {name!r}: {old.counts[2] - new.counts[2]} pending pages came back"
+            world.truth.note("effects", "flush settled", text)

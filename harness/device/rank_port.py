@@ -1,0 +1,110 @@
+"""The device as one rank's allocator sees it.
+
+The first rank's port drives the shared program.  The others only write down what they would have
+submitted: the world compares these logs after every operation, and equal logs mean that the shared
+program is theirs too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.device.modeled import ModeledDevice, ModeledEvent
+from unikv.device.port import Event, Stream
+
+
+class RankPort:
+    """One rank's door to the modeled device.
+
+    Attributes:
+        has_streams: always true.
+        log: submissions since it was last cleared.
+        host_reads: host reads behind a stream wait since it was last cleared.
+    """
+
+    has_streams = True
+
+    def __init__(self, device: ModeledDevice, rank: int) -> None:
+        self._device = device
+        self._rank = rank
+        self._waited = False
+        self._recorded = 0
+        self.log: list[tuple[object, ...]] = []
+        self.host_reads: list[str] = []
+
+    def begin_operation(self) -> None:
+        """Forget what the previous operation submitted."""
+        self._recorded = 0
+        if self._rank == 0:
+            self._device.events.clear()
+        self.log.clear()
+        self.host_reads.clear()
+
+    def begin_call(self) -> None:
+        """One allocator call begins: no stream wait has happened in it yet."""
+        self._waited = False
+
+    def record_event(self, stream: Stream) -> Event:
+        """Mark the work enqueued so far."""
+        self.log.append(("record", stream))
+        events = self._device.events
+        if self._rank == 0:
+            events.append(self._device.record_event(stream))
+        self._recorded += 1
+        if self._recorded > len(events):
+            return self._device.record_event(stream)  # the logs differ, which ends the run
+        return events[self._recorded - 1]
+
+    def wait_event(self, stream: Stream, event: Event) -> None:
+        """Put later work of `stream` behind `event`."""
+        assert isinstance(event, ModeledEvent)
+        self._waited = True
+        self.log.append(("wait", stream, event.stream, event.index))
+        if self._rank == 0:
+            self._device.wait_event(stream, event)
+
+    def query(self, event: Event) -> bool:
+        """Whether this rank has passed `event`."""
+        assert isinstance(event, ModeledEvent)
+        self._note_host_read("query")
+        return self._device.passed(self._rank, event)
+
+    def host_wait(self, event: Event) -> None:
+        """Block the host until `event` has passed."""
+        assert isinstance(event, ModeledEvent)
+        self._note_host_read("host_wait")
+        self.log.append(("host_wait", event.stream, event.index))
+        if self._rank == 0:
+            self._device.host_wait(event)
+
+    def zero_pages(self, stream: Stream, band: int, pages: Sequence[int]) -> None:
+        """Write zeros over whole pages."""
+        self.log.append(("zero", stream, band, pages))
+        if self._rank == 0:
+            self._device.zero_pages(stream, band, pages)
+
+    def move_pages(
+        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        self.log.append(("move", stream, band, sources, targets))
+        if self._rank == 0:
+            self._device.move_pages(stream, band, sources, targets)
+
+    def write_map(
+        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
+    ) -> None:
+        """Write page map entries."""
+        self.log.append(("map", stream, band, ids, pages))
+        if self._rank == 0:
+            self._device.write_map(stream, band, ids, pages)
+
+    def write_row(self, stream: Stream, row: int, first: int, ids: Sequence[int]) -> None:
+        """Write entries of a request row."""
+        self.log.append(("row", stream, row, first, ids))
+        if self._rank == 0:
+            self._device.write_row(stream, row, first, ids)
+
+    def _note_host_read(self, name: str) -> None:
+        if self._waited:
+            self.host_reads.append(name)

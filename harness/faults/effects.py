@@ -1,0 +1,170 @@
+"""Faults of what a call does beside its answer, and of what an engine keeps or mixes up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.faults.fault import Fault
+from harness.faults.parts import become, in_chain, in_reclaim, in_world
+from harness.requests import Holds
+from harness.world import World
+from unikv.alloc.band import Band
+from unikv.alloc.chain import ChainAllocator, Taken
+from unikv.alloc.reclaim import Reclaim
+
+
+class _RefusalSettles(ChainAllocator):
+    def take(self, pages: int, slots: int) -> Taken:
+        if not self.fits(pages, slots):
+            self.reclaim.settle_all()
+        return super().take(pages, slots)
+
+
+class _RefusalCompacts(ChainAllocator):
+    def take(self, pages: int, slots: int) -> Taken:
+        if not self.fits(pages, slots):
+            self.flush(3)
+        return super().take(pages, slots)
+
+
+class _FreeWaits(Reclaim):
+    __slots__ = ()
+
+    def free(self, band: Band, pages: Sequence[int]) -> None:
+        if self._steps.newest and self._steps.wait(self._steps.newest):
+            self.writes_retired()
+        super().free(band, pages)
+
+
+class _FlushSettles(ChainAllocator):
+    def flush(self, limit: int) -> int:
+        self.reclaim.settle_all()
+        return super().flush(limit)
+
+
+class _FlushesBeyondItsLimit(ChainAllocator):
+    def flush(self, limit: int) -> int:
+        return super().flush(limit + 5)
+
+
+class _RelievesAnything(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        super().relieve(pages, slots)
+        return True
+
+
+class _RelievesNothing(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        return False
+
+
+class _KeepsAPage(Holds):
+    __slots__ = ()
+
+    def drop(self, ids: Sequence[int]) -> list[int]:
+        return super().drop(ids[:-1])
+
+
+class _KeepsASlot(World):
+    def free_slots(self, slots: list[int]) -> None:
+        super().free_slots(slots[:-1])
+
+
+class _PublishesTheStateOfMoreTokens(World):
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "record_step":
+            block_tokens = self.setup.block_pages * self.setup.page_slots
+            for request in self.requests.values():
+                request.checkpoint_length -= request.checkpoint_length % block_tokens
+        return super().ask(name, *arguments)
+
+
+class _CachesPagesInReverse(World):
+    def hold(self, pages: Sequence[int], tails: Sequence[Sequence[int]]) -> None:
+        super().hold(pages, tails)
+        taken = any(pages is request.pages for request in self.requests.values())
+        if isinstance(pages, list) and not taken and pages not in tails:
+            pages.reverse()
+
+
+def _keep_a_page(world: World) -> None:
+    become(world.page_holds, _KeepsAPage)
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        id="refusal-settles",
+        planted="a refused take has settled pages before it said no",
+        plant=in_chain(_RefusalSettles),
+        checks=("effects",),
+    ),
+    Fault(
+        id="refusal-compacts",
+        planted="a refused take has moved pages before it said no",
+        plant=in_chain(_RefusalCompacts),
+        checks=("effects",),
+    ),
+    Fault(
+        id="free-waits",
+        planted="a free lets the schedule stream wait for the newest step",
+        plant=in_reclaim(_FreeWaits),
+        checks=("effects",),
+    ),
+    Fault(
+        id="flush-settles",
+        planted="an opportunistic flush settles, and states, counts and report agree that pages"
+        " came back",
+        plant=in_chain(_FlushSettles),
+        checks=("effects",),
+        together="effects",
+    ),
+    Fault(
+        id="flush-over-its-limit",
+        planted="an opportunistic flush moves more pages than it may",
+        plant=in_chain(_FlushesBeyondItsLimit),
+        checks=("effects",),
+    ),
+    Fault(
+        id="relief-promises-anything",
+        planted="a relief says yes where no layout holds the demand",
+        plant=in_chain(_RelievesAnything),
+        checks=("capacity",),
+    ),
+    Fault(
+        id="relief-refuses-everything",
+        planted="a relief says no and rearranges nothing",
+        plant=in_chain(_RelievesNothing),
+        checks=("capacity",),
+        rows=("B97",),
+    ),
+    Fault(
+        id="page-kept-by-nobody",
+        planted="the engine forgets the last page of what a request gives back",
+        plant=_keep_a_page,
+        checks=("idle",),
+        rows=("B49", "B75"),
+    ),
+    Fault(
+        id="slot-kept-by-nobody",
+        planted="the engine forgets the last state slot of what a request gives back",
+        plant=in_world(_KeepsASlot),
+        checks=("idle",),
+        scenario="hybrid",
+        rows=("B79",),
+    ),
+    Fault(
+        id="state-of-more-tokens",
+        planted="a prefix is cached with a state that covers more tokens than its blocks",
+        plant=in_world(_PublishesTheStateOfMoreTokens),
+        checks=("content",),
+        scenario="hybrid",
+        rows=("B141",),
+    ),
+    Fault(
+        id="prefix-pages-out-of-order",
+        planted="the pages of a prefix are cached in reverse, so that blocks name other tokens",
+        plant=in_world(_CachesPagesInReverse),
+        checks=("content",),
+    ),
+)
