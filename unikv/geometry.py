@@ -1,8 +1,8 @@
 """How many bytes one entry of a layer takes, and as what.
 
-A geometry is a plain frozen value; equal geometries may share pages.  Nothing here knows of lifetimes
-or pages, and nothing is refused: `unikv.declare` checks the figures, because only a whole model knows
-the number of the layer that a refusal has to name.
+A geometry is a plain frozen value; equal geometries may share pages.  Nothing here knows of
+lifetimes or pages, and nothing is refused: `unikv.declare` checks the figures, because only a whole
+model knows the number of the layer that a refusal has to name.
 """
 
 import math
