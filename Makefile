@@ -51,7 +51,7 @@ check: $(DEV)
 
 test: check
 	@echo "test: running every test in $(JOBS) processes"
-	@$(RUN) -m pytest -n $(JOBS)
+	@$(RUN) -m pytest -n $(JOBS) -m "slow or not slow"
 
 env: $(DEV)
 	@echo "env: $(VENV) is ready"
