@@ -55,7 +55,7 @@ def measure(scenario: Scenario, kind: type[Run], seed: int) -> tuple[float, int,
     """CPU seconds, applied operations and page accesses of one seed."""
     start = process_time()
     choices = SeedChoices(seed)
-    run = kind(draw_setup(scenario, choices), None, "unikv")
+    run = kind(draw_setup(scenario, choices), None)
     if kind is UncheckedRun:
         device = run.world.device
         for space in (device.arena, device.rows, *device.maps):

@@ -30,7 +30,6 @@ from harness.faults.catalog import FAULTS
 from harness.generate import Generator
 from harness.ops import Abort, EvictPrefix, IdleCheck, Operation, Outcome
 from harness.scenario import Scenario, Setup, draw_setup
-from harness.static_subject import StaticSubject
 from harness.subject import Book
 from harness.traffic import Traffic
 from harness.unikv_subject import UnikvSubject
@@ -41,8 +40,6 @@ PAGES_COMPARED_ALWAYS = 512
 """Arenas up to this many pages have their whole books compared after every operation."""
 
 _ENCODE = msgspec.json.Encoder().encode
-
-SUBJECTS: dict[str, SubjectFactory] = {"unikv": UnikvSubject, "static": StaticSubject}
 
 _ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
     ("assertion", noted.examine),
@@ -95,8 +92,10 @@ class SeedResult(msgspec.Struct, frozen=True):
 class Run:
     """One world from its first operation to its last."""
 
-    def __init__(self, setup: Setup, plant: str | None, subject: str) -> None:
-        self.world = World(setup, SUBJECTS[subject])
+    def __init__(
+        self, setup: Setup, plant: str | None, subject: SubjectFactory = UnikvSubject
+    ) -> None:
+        self.world = World(setup, subject)
         if plant is not None:
             FAULTS[plant].plant(self.world)
         self.violations: list[Violation] = []
@@ -219,7 +218,7 @@ def run_seed(
     ranks: int | None = None,
     strategy: str = "swarm",
     traffic: Traffic | None = None,
-    subject: str = "unikv",
+    subject: SubjectFactory = UnikvSubject,
 ) -> SeedResult:
     """Generate and run one seed, up to its first violation or an empty rest.
 
@@ -231,7 +230,7 @@ def run_seed(
         ranks: overrides the scenario's.
         strategy: `random` or `swarm`.
         traffic: real requests to arrive instead of drawn ones.
-        subject: `unikv` or `static`.
+        subject: the allocator under test: builds one for a layout and a rank's device.
     """
     choices = SeedChoices(seed)
     setup = draw_setup(scenario, choices)
@@ -257,7 +256,7 @@ def run_trace(
     *,
     plant: str | None = None,
     until: int | None = None,
-    subject: str = "unikv",
+    subject: SubjectFactory = UnikvSubject,
 ) -> SeedResult:
     """Run a stored trace, up to its first violation or operation `until` (inclusive)."""
     run = Run(setup, plant, subject)

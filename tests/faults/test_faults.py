@@ -138,7 +138,7 @@ def test_clearance_cell_is_ablated(cell: tuple[Toucher, InFlight]) -> None:
 @pytest.mark.parametrize("name", SCENARIO_NAMES)
 def test_cell_without_a_fault_is_out_of_reach(name: str) -> None:
     choices = SeedChoices(1)
-    run = Run(draw_setup(scenarios()[name], choices), None, "unikv")
+    run = Run(draw_setup(scenarios()[name], choices), None)
     for storage in storages(run.world):
         become(storage.chain.ledger.fences, NoCopies)
         become(storage.chain.ledger.held, NoTransfers)

@@ -61,7 +61,7 @@ def moments(name: str, seed: int) -> Iterator[Run]:
     """One run, after every operation of it."""
     choices = SeedChoices(seed)
     family = scenario(name)
-    run = Run(draw_setup(family, choices), None, "unikv")
+    run = Run(draw_setup(family, choices), None)
     generator = Generator(family, choices, "random", None)
     for _ in range(OPERATIONS_MAX):
         generator.heard(run.execute(generator.next(run.world)))

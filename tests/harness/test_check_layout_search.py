@@ -28,6 +28,7 @@ BYTES = (1, 0, 0, 0)  # pages of one byte, none used, none pinned
         (10, 0, [BYTES, (1, 2, 4, 6), BYTES], [4, 0, 4], True),
         (10, 0, [BYTES, (1, 2, 4, 6), BYTES], [5, 0, 4], False),
         (10, 0, [BYTES, (1, 2, 4, 6), BYTES], [4, 0, 5], False),
+        (10, 0, [BYTES, (1, 2, 4, 6), BYTES], [5, 0, 3], False),
         # A pin keeps an end from shrinking though it has few used pages.
         (10, 0, [(1, 1, 4, 5), BYTES], [0, 5], True),
         (10, 0, [(1, 1, 4, 5), BYTES], [0, 6], False),

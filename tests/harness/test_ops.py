@@ -40,7 +40,7 @@ SEEDS = range(3)
 def trace_of(name: str, seed: int) -> tuple[Setup, tuple[Operation, ...]]:
     """A generated trace, brought to an empty rest, and the setup it ran on."""
     choices, family = SeedChoices(seed), scenario(name)
-    run = Run(draw_setup(family, choices), None, "unikv")
+    run = Run(draw_setup(family, choices), None)
     generator = Generator(family, choices, "random", None)
     for _ in range(LENGTH):
         generator.heard(run.execute(generator.next(run.world)))
@@ -112,7 +112,7 @@ def test_a_trace_runs_on_another_setup(other: str) -> None:
 
 def run_of(*operations: Operation) -> tuple[Run, list[Outcome]]:
     """These operations on a fresh setup, and how each ended."""
-    run = Run(trace_of("smoke", 0)[0], None, "unikv")
+    run = Run(trace_of("smoke", 0)[0], None)
     outcomes = [run.execute(operation) for operation in operations]
     assert run.violations == []
     return run, outcomes

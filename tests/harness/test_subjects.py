@@ -3,11 +3,12 @@
 import pytest
 
 from harness.choices import SeedChoices
-from harness.runner import SUBJECTS, run_seed
+from harness.runner import run_seed
 from harness.scenario import Setup, draw_setup
 from harness.static_subject import StaticSubject
 from harness.subject import Answer, Subject
 from harness.unikv_subject import UnikvSubject
+from harness.world import SubjectFactory
 from tests.alloc.small_chain import DiaryDevice, Mark
 from tests.harness.lived_in import SCENARIOS, scenario
 from unikv.errors import OwnershipError, Shortage, StepOrderError
@@ -15,13 +16,16 @@ from unikv.errors import OwnershipError, Shortage, StepOrderError
 SHIPPED = sorted(
     path.relative_to(SCENARIOS).with_suffix("").as_posix() for path in SCENARIOS.rglob("*.yaml")
 )
+SUBJECTS: tuple[SubjectFactory, ...] = (UnikvSubject, StaticSubject)
 each_subject = pytest.mark.parametrize("subject", SUBJECTS)
 
 
 @each_subject
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("strategy", ["random", "swarm"])
-def test_a_clean_allocator_is_not_reported(subject: str, name: str, strategy: str) -> None:
+def test_a_clean_allocator_is_not_reported(
+    subject: SubjectFactory, name: str, strategy: str
+) -> None:
     for seed in range(2):
         result = run_seed(scenario(name), name, seed, 120, subject=subject, strategy=strategy)
         assert result.violations == ()
@@ -30,14 +34,14 @@ def test_a_clean_allocator_is_not_reported(subject: str, name: str, strategy: st
 
 @each_subject
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_any_number_of_ranks_runs_clean(subject: str, ranks: int) -> None:
+def test_any_number_of_ranks_runs_clean(subject: SubjectFactory, ranks: int) -> None:
     result = run_seed(scenario("hybrid"), "hybrid", 5, 150, subject=subject, ranks=ranks)
     assert result.violations == ()
     assert result.setup.ranks == ranks
 
 
 @each_subject
-def test_every_check_runs_in_every_run(subject: str) -> None:
+def test_every_check_runs_in_every_run(subject: SubjectFactory) -> None:
     result = run_seed(scenario("hybrid"), "hybrid", 1, 250, subject=subject)
     ran = {name for name, times in result.checks.items() if times}
     assert ran >= {"ordering", "content", "ownership", "mapping", "translation", "conservation"}
@@ -53,7 +57,7 @@ def test_subjects_are_asked_the_same_and_answer_for_themselves() -> None:
 
 
 def test_pools_that_cannot_move_have_no_moves() -> None:
-    result = run_seed(scenario("hybrid"), "hybrid", 2, 300, subject="static")
+    result = run_seed(scenario("hybrid"), "hybrid", 2, 300, subject=StaticSubject)
     assert result.counters["moves"] == result.counters["relocations"] == 0
 
 
@@ -65,18 +69,14 @@ def setup() -> Setup:
     return draw_setup(scenario("hybrid"), SeedChoices(2))
 
 
-def fresh(subject: str) -> Subject:
+def fresh(subject: SubjectFactory) -> Subject:
     """An allocator that has been asked nothing."""
     layout = setup().layout()
-    return SUBJECTS[subject](layout, DiaryDevice(layout))
-
-
-def test_both_built_in_subjects_are_offered() -> None:
-    assert [SUBJECTS["unikv"], SUBJECTS["static"]] == [UnikvSubject, StaticSubject]
+    return subject(layout, DiaryDevice(layout))
 
 
 @each_subject
-def test_a_take_binds_every_token_band(subject: str) -> None:
+def test_a_take_binds_every_token_band(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     assert allocator.fits(1, 1)
     answer = allocator.take(1, 1)
@@ -88,7 +88,7 @@ def test_a_take_binds_every_token_band(subject: str) -> None:
 
 
 @each_subject
-def test_books_count_what_they_show(subject: str) -> None:
+def test_books_count_what_they_show(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     allocator.take(1, 1)
     for states, (low, high), counts in allocator.books():
@@ -99,7 +99,7 @@ def test_books_count_what_they_show(subject: str) -> None:
 
 
 @each_subject
-def test_more_than_there_is_is_refused_and_changes_nothing(subject: str) -> None:
+def test_more_than_there_is_is_refused_and_changes_nothing(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     before = allocator.books()
     assert not allocator.fits(10_000, 0)
@@ -109,7 +109,7 @@ def test_more_than_there_is_is_refused_and_changes_nothing(subject: str) -> None
 
 
 @each_subject
-def test_what_is_freed_can_be_taken_again(subject: str) -> None:
+def test_what_is_freed_can_be_taken_again(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     answer = allocator.take(1, 1)
     before = allocator.books()
@@ -121,7 +121,7 @@ def test_what_is_freed_can_be_taken_again(subject: str) -> None:
 
 
 @each_subject
-def test_a_double_free_is_refused(subject: str) -> None:
+def test_a_double_free_is_refused(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     answer = allocator.take(1, 0)
     allocator.free(answer.ids)
@@ -130,7 +130,7 @@ def test_a_double_free_is_refused(subject: str) -> None:
 
 
 @each_subject
-def test_a_page_freed_under_a_step_pends_until_it_is_processed(subject: str) -> None:
+def test_a_page_freed_under_a_step_pends_until_it_is_processed(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     answer = allocator.take(1, 0)
     allocator.launch_step(1)
@@ -144,7 +144,7 @@ def test_a_page_freed_under_a_step_pends_until_it_is_processed(subject: str) -> 
 
 
 @each_subject
-def test_nothing_is_taken_between_launch_and_record(subject: str) -> None:
+def test_nothing_is_taken_between_launch_and_record(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     allocator.launch_step(1)
     with pytest.raises(StepOrderError):
@@ -152,7 +152,7 @@ def test_nothing_is_taken_between_launch_and_record(subject: str) -> None:
 
 
 @each_subject
-def test_rows_are_lent_and_returned(subject: str) -> None:
+def test_rows_are_lent_and_returned(subject: SubjectFactory) -> None:
     allocator = fresh(subject)
     rows = allocator.free_rows()
     assert rows == setup().rows
