@@ -14,8 +14,9 @@ from time import process_time
 from harness.choices import SeedChoices
 from harness.device.clock import Conflict, SpaceClock
 from harness.generate import Generator
+from harness.loading import load_scenario
 from harness.runner import Run
-from harness.scenario import Scenario, draw_setup, load_scenario
+from harness.scenario import Scenario, draw_setup
 from harness.violation import Violation
 from harness.world import World
 

@@ -15,8 +15,9 @@ import msgspec
 from msgspec import Meta
 
 from harness.errors import InputError
+from harness.loading import read_file
 from harness.ops import Operation
-from harness.scenario import Scenario, Setup, check_setup, read_file
+from harness.scenario import Scenario, Setup, check_setup
 from harness.violation import Violation
 
 CASE_VERSION = 1

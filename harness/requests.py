@@ -82,32 +82,31 @@ class Request:
 class Holds:
     """References to ids of one band: requests and cached prefixes that still want them.
 
-    Law: an id is allocated exactly while its count is above 0; `held` is how many there are.
+    Law: an id is allocated exactly while its count is above 0, and then `held[id]` is 1.
     """
 
     __slots__ = ("counts", "held")
 
     def __init__(self, id_count: int) -> None:
         self.counts = [0] * (id_count + 1)
-        self.held = 0
+        self.held = bytearray(id_count + 1)
 
     def add(self, ids: Sequence[int]) -> None:
         """One more reference to each."""
-        counts = self.counts
+        counts, held = self.counts, self.held
         for unit in ids:
-            if not counts[unit]:
-                self.held += 1
             counts[unit] += 1
+            held[unit] = 1
 
     def drop(self, ids: Sequence[int]) -> list[int]:
         """One reference less to each; those that nobody holds any more, in order."""
-        counts = self.counts
+        counts, held = self.counts, self.held
         released = []
         for unit in ids:
             counts[unit] -= 1
             if not counts[unit]:
+                held[unit] = 0
                 released.append(unit)
-        self.held -= len(released)
         return released
 
 

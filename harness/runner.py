@@ -46,11 +46,15 @@ _ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
     ("ordering", ordering.examine),
     ("content", content.examine),
 )
+# Ports forget an operation when the next one begins, so these never wait for a stride.
+_OF_THE_OPERATION: tuple[tuple[str, Examiner], ...] = (
+    ("divergence", divergence.examine_submissions),
+    ("host_reads", host_reads.examine),
+)
 _AFTER_ANSWERS: tuple[tuple[str, Examiner], ...] = (
     ("ownership", ownership.examine),
     ("mapping", mapping.examine),
     ("divergence", divergence.examine),
-    ("host_reads", host_reads.examine),
 )
 _AFTER_CHANGES: tuple[tuple[str, Examiner], ...] = (
     ("conservation", conservation.examine),
@@ -101,7 +105,7 @@ class Run:
         self.violations: list[Violation] = []
         self.trace: list[Operation] = []
         self.outcomes: Counter[Outcome] = Counter()
-        self._passes = [0, 0, 0]
+        self._passes = [0, 0, 0, 0]
         # What is submitted is checked at once whatever the size; comparing whole books is cheap in
         # small arenas and done every few operations in large ones.
         pages = max(len(book.states) for book in self.world.subjects[0].books())
@@ -142,6 +146,10 @@ class Run:
         for _, examine in _ON_DEVICE:
             found += examine(world)
         world.truth.problems.clear()
+        if world.asked and not found:
+            self._passes[3] += 1
+            for _, examine in _OF_THE_OPERATION:
+                found += examine(world)
         if world.asked and not found and (world.at_rest or len(self.trace) % self._stride == 0):
             self._passes[1] += 1
             for _, examine in _AFTER_ANSWERS:
@@ -173,7 +181,9 @@ class Run:
         world, outcomes = self.world, self.outcomes
         checks = Counter(world.check_runs)
         for times, group in zip(
-            self._passes, (_ON_DEVICE, _AFTER_ANSWERS, _AFTER_CHANGES), strict=True
+            self._passes,
+            (_ON_DEVICE, _AFTER_ANSWERS, _AFTER_CHANGES, _OF_THE_OPERATION),
+            strict=True,
         ):
             for name, _ in group:
                 checks[name] += times

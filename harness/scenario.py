@@ -8,23 +8,20 @@ are refused, and every figure has bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import yaml
 from msgspec import Meta
 
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
-from harness.probes import PROBES
 from unikv.declare import ModelDeclaration
 from unikv.device.port import BandLayout, StorageLayout
-from unikv.errors import UnikvError
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
 
-FILE_BYTES_MAX = 1 << 20
 TABLE_ENTRIES_MAX = 1 << 22
+ARENA_BYTES_MAX = 1 << 26
+ENTRY_CELLS_MAX = 4096
 CELL_BYTES = 4
 """Bytes of one stamp: what the modeled device keeps for one slot, layer group and K/V half."""
 
@@ -167,7 +164,7 @@ class BandSetup(_Part, frozen=True, kw_only=True):
     name: str
     kind: str
     window: Count
-    entry_cells: Annotated[int, Meta(ge=1, le=4096)]
+    entry_cells: Annotated[int, Meta(ge=1, le=ENTRY_CELLS_MAX)]
     slots_per_page: Annotated[int, Meta(ge=1, le=64)]
     id_count: Natural
 
@@ -182,7 +179,7 @@ class Setup(_Part, frozen=True, kw_only=True):
 
     ranks: Annotated[int, Meta(ge=1, le=8)]
     sink_bytes: Count
-    total_bytes: Annotated[int, Meta(ge=1, le=1 << 26)]
+    total_bytes: Annotated[int, Meta(ge=1, le=ARENA_BYTES_MAX)]
     bands: Annotated[tuple[BandSetup, ...], Meta(min_length=1, max_length=16)]
     page_slots: Annotated[int, Meta(ge=1, le=64)]
     block_pages: Natural
@@ -210,90 +207,15 @@ class Setup(_Part, frozen=True, kw_only=True):
         )
 
 
-def read_file(path: Path, what: str, bytes_max: int) -> bytes:
-    """A file's bytes.
-
-    Raises:
-        InputError: if it cannot be read or is larger than `bytes_max`.
-    """
-    try:
-        size = path.stat().st_size
-        if size > bytes_max:
-            raise InputError(f"{path}: {what} of {size} bytes; at most {bytes_max} are read")
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot read this {what}: {error.strerror}") from error
-
-
-def load_scenario(path: Path) -> Scenario:
-    """Decode and check a scenario file.
-
-    Raises:
-        InputError: with file, place, value and what is allowed.
-    """
-    text = read_file(path, "scenario", FILE_BYTES_MAX)
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    try:
-        scenario = msgspec.convert(data, Scenario)
-    except (msgspec.ValidationError, UnikvError) as error:
-        raise InputError(f"{path}: {error}") from error
-    check_scenario(scenario, str(path))
-    return scenario
-
-
-def check_scenario(scenario: Scenario, place: str) -> None:
-    """Refuse what types cannot: empty spans, unknown operation names, impossible models.
-
-    Raises:
-        InputError: with place, value and what is allowed.
-    """
-    if not scenario.why.strip():
-        raise InputError(f"{place}: why is empty; say which hazard the scenario provokes")
-    for section in (scenario.pressure, scenario.requests, scenario.loop):
-        for field in section.__struct_fields__:
-            value = getattr(section, field)
-            if isinstance(value, tuple) and value[0] > value[1]:
-                raise InputError(f"{place}: {field} is {list(value)}; want [lowest, highest]")
-    for name in scenario.weights:
-        if name not in OPERATION_WEIGHTS:
-            raise InputError(
-                f"{place}: weights.{name} is no operation; known: {', '.join(OPERATION_WEIGHTS)}"
-            )
-    for name in scenario.probes:
-        if name not in PROBES:
-            raise InputError(f"{place}: probe {name!r} is unknown; known: {', '.join(PROBES)}")
-    try:
-        plan = plan_kv_storage(scenario.model, scenario.page_slots)
-    except UnikvError as error:
-        raise InputError(f"{place}: {error}") from error
-    for pages in scenario.pressure.arena_pages:
-        _check_floor(scenario, plan, pages, place)
-
-
-def _check_floor(scenario: Scenario, plan: KVStoragePlan, pages: int, place: str) -> None:
-    """Refuse an arena in which one page of every band does not fit at once."""
-    cells = _page_cells(scenario, plan)
-    need = sum(cells.values())
-    have = pages * max(cells.values())
-    if have < need:
-        raise InputError(
-            f"{place}: arena_pages {pages} is {have} stamps, but one page of every band takes"
-            f" {need} ({', '.join(f'{name} {size}' for name, size in cells.items())});"
-            " raise arena_pages"
-        )
-
-
-def _page_cells(scenario: Scenario, plan: KVStoragePlan) -> dict[str, int]:
+def page_cells(scenario: Scenario, plan: KVStoragePlan) -> dict[str, int]:
+    """Stamps per page of each band, by its name."""
     return {
         pool.name: cells * (1 if pool.kind is SubPoolKind.STATE else scenario.page_slots)
-        for pool, cells in zip(plan.sub_pools, _entry_cells(scenario, plan), strict=True)
+        for pool, cells in zip(plan.sub_pools, entry_cells(scenario, plan), strict=True)
     }
 
 
-def _entry_cells(scenario: Scenario, plan: KVStoragePlan) -> list[int]:
+def entry_cells(scenario: Scenario, plan: KVStoragePlan) -> list[int]:
     """Stamps per slot of each band: scaled, at least K and V, page ratios kept up to the cap."""
     slots = [
         1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
@@ -348,12 +270,12 @@ def check_setup(setup: Setup, place: str) -> None:
 def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
     """The concrete storage and engine of one seed."""
     plan = plan_kv_storage(scenario.model, scenario.page_slots)
-    cells = _entry_cells(scenario, plan)
+    entries = entry_cells(scenario, plan)
     pressure = scenario.pressure
     slots = [
         1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
     ]
-    page_bytes = [cell * slot * CELL_BYTES for cell, slot in zip(cells, slots, strict=True)]
+    page_bytes = [cell * slot * CELL_BYTES for cell, slot in zip(entries, slots, strict=True)]
     largest = max(page_bytes)
     # The sink takes a dummy page of every band, so it is as large as the largest.
     usable = between(choices, *pressure.arena_pages) * largest
@@ -362,8 +284,8 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
     owner_pages = usable // page_bytes[-1]
     token_ids = max(1, owner_pages * id_percent // 100)
     bands = []
-    for pool, entry_cells, page_slots, size in zip(
-        plan.sub_pools, cells, slots, page_bytes, strict=True
+    for pool, cells, page_slots, size in zip(
+        plan.sub_pools, entries, slots, page_bytes, strict=True
     ):
         state = pool.kind is SubPoolKind.STATE
         ids = max(1, usable // size * slot_percent // 100) if state else token_ids
@@ -373,7 +295,7 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
                 name=pool.name,
                 kind=pool.kind.value,
                 window=window,
-                entry_cells=entry_cells,
+                entry_cells=cells,
                 slots_per_page=page_slots,
                 id_count=ids,
             )

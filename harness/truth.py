@@ -45,6 +45,7 @@ class Truth:
         owner: per band and page, the id bound to it, 0 for none.
         live: per band and page, 1 where an id is bound.
         bound: per band, how many ids are bound.
+        bound_ids: per band and id, 1 where it is bound.
         held: per band and id, 1 while handed out.
         pending: per band, page -> newest forward that may still touch what was freed there.
         steps: recorded steps that are not processed, by number.
@@ -66,6 +67,7 @@ class Truth:
         self.owner = [[0] * (end + 1) for end in self.end_page]
         self.live = [bytearray(end) for end in self.end_page]
         self.bound = [0] * len(layout.bands)
+        self.bound_ids = [bytearray(band.id_count + 1) for band in layout.bands]
         self.held = [bytearray(band.id_count + 1) for band in layout.bands]
         self.held_count = [0] * len(layout.bands)
         self.pending: list[dict[int, int]] = [{} for _ in layout.bands]
@@ -220,6 +222,7 @@ class Truth:
         self.owner[band][page] = 0
         self.live[band][page] = 0
         self.bound[band] -= 1
+        self.bound_ids[band][unit] = 0
         each = self._granules[band]
         self._granule_owner[page * each : page * each + each] = [0] * each
         step = self.newest_recorded
@@ -255,4 +258,5 @@ class Truth:
         self.owner[band][page] = unit
         self.live[band][page] = 1
         self.bound[band] += 1
+        self.bound_ids[band][unit] = 1
         self.pending[band].pop(page, None)

@@ -1,8 +1,7 @@
-"""Checks: one file per promise, run after every operation.
+"""Checks: one file per promise, run after every operation; `harness.runner` says which when.
 
-`EXAMINERS` run after every operation that reached the allocator; `ON_DEVICE` also when only time
-has passed.  What has to be seen while an operation runs is noted by truth or by the step builder
-under the name of its promise, and `noted` reports it.
+What has to be seen while an operation runs is noted by truth or by the step builder under the name
+of its promise, and `noted` reports it.
 """
 
 from __future__ import annotations

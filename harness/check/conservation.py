@@ -53,10 +53,10 @@ def examine(world: World) -> list[Violation]:
 
 
 def _free_at_a_moving_edge(world: World, band: int, states: bytes, low: int, high: int) -> bool:
-    """An end's edge at its wall stays; every other edge may move."""
+    """An end's edge at its wall stays; every other edge may move.  A single band is a high end."""
     last = len(world.layout.bands) - 1
-    at_low = band > 0 and states[low] == _HOLE
-    at_high = (band < last) and states[high - 1] == _HOLE
+    at_low = (band > 0 or last == 0) and states[low] == _HOLE
+    at_high = band < last and states[high - 1] == _HOLE
     return at_low or at_high
 
 

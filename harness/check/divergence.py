@@ -9,18 +9,22 @@ from harness.violation import Violation
 from harness.world import World
 
 
-def examine(world: World) -> list[Violation]:
-    """Ranks that submitted something else than the first, or keep other books."""
+def examine_submissions(world: World) -> list[Violation]:
+    """Ranks that submitted something else than the first in the operation just applied."""
     found: list[Violation] = []
-    log, first = world.ports[0].log, world.subjects[0]
+    log = world.ports[0].log
+    for rank, port in enumerate(world.ports):
+        if port.log != log:
+            text = f"rank {rank} submitted {port.log}, rank 0 {log}"
+            _report(world, found, "submissions differ", text)
+    return found
+
+
+def examine(world: World) -> list[Violation]:
+    """Ranks that keep other books than the first."""
+    found: list[Violation] = []
+    first = world.subjects[0]
     for rank in range(1, len(world.subjects)):
-        if world.ports[rank].log != log:
-            _report(
-                world,
-                found,
-                "submissions differ",
-                f"rank {rank} submitted {world.ports[rank].log}, rank 0 {log}",
-            )
         other = world.subjects[rank]
         if other.books() != world.books:
             text = f"rank {rank} keeps {other.books()}, rank 0 {world.books}"

@@ -10,6 +10,8 @@ from harness.requests import Phase
 from harness.violation import Violation
 from harness.world import World
 
+_ARTICLES = {"map": "a map", "inverse": "an inverse", "row": "a row"}
+
 
 def examine(world: World) -> list[Violation]:
     """Differences between the host's maps, the device's and truth's."""
@@ -25,9 +27,10 @@ def examine(world: World) -> list[Violation]:
     for request in world.requests.values():
         if request.phase is Phase.RUNNING:
             host = subject.row(request.row)
-            if host != request.pages or program.rows[request.row][: len(host)] != host:
+            device = program.rows[request.row][: len(host)]
+            if host != request.pages or device != host:
                 where = f"row {request.row} of {request.name}"
-                _report(world, found, where, host, program.rows[request.row])
+                _report(world, found, where, host, request.pages if device == host else device)
     return found
 
 
@@ -40,7 +43,7 @@ def _report(
         Violation(
             check="mapping",
             what=f"{where}: at {at} the host says {values}",
-            detail="host and device differ in a " + where.split(" of ")[0].split(" ")[0],
+            detail=f"host and device differ in {_ARTICLES[where.split()[0]]}",
             operation=world.device.operation,
         )
     )

@@ -15,9 +15,9 @@ def examine(world: World) -> list[Violation]:
     truth = world.truth
     found = []
     for band, part in enumerate(world.layout.bands):
-        if not part.mints or truth.held_count[band] == truth.bound[band]:
+        if not part.mints or truth.held[band] == truth.bound_ids[band]:
             continue
-        bound = {unit for unit in truth.owner[band] if unit}
+        bound = {unit for unit, is_bound in enumerate(truth.bound_ids[band]) if is_bound}
         held = {unit for unit, is_held in enumerate(truth.held[band]) if is_held}
         found.append(
             Violation(
@@ -29,13 +29,14 @@ def examine(world: World) -> list[Violation]:
             )
         )
     for band, holds in world.row_holds.items():
-        if holds.held != truth.bound[band]:
+        if holds.held != truth.bound_ids[band]:
             part = world.layout.bands[band]
+            pairs = enumerate(zip(truth.bound_ids[band], holds.held, strict=True))
+            differing = [unit for unit, (is_bound, is_held) in pairs if is_bound != is_held]
             found.append(
                 Violation(
                     check="ownership",
-                    what=f"band {part.name!r}: {truth.bound[band]} rows are bound, the engine"
-                    f" holds {holds.held}",
+                    what=f"band {part.name!r}: rows of ids {differing} are bound or held, not both",
                     detail="held and bound rows differ",
                     operation=world.device.operation,
                 )

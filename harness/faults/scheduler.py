@@ -111,7 +111,7 @@ class _OneHolderIsAll(Holds):
         released = [unit for unit in ids if self.counts[unit]]
         for unit in released:
             self.counts[unit] = 0
-        self.held -= len(released)
+            self.held[unit] = 0
         return released
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.case import load_case
 from harness.errors import InputError
 from harness.faults.catalog import FAULTS
-from harness.scenario import load_scenario
+from harness.loading import load_scenario
 from harness.sweep.replay import CaseReplay
 from harness.sweep.workload import NamedScenario, Recording, SeedWork
 from harness.traffic import load_traffic

@@ -14,9 +14,10 @@ from typing import NoReturn
 import msgspec
 
 from harness.choices import SeedChoices
+from harness.loading import load_scenario
 from harness.ops import Flush
 from harness.runner import SeedResult
-from harness.scenario import draw_setup, load_scenario
+from harness.scenario import draw_setup
 from harness.sweep.crew import CrewPlan, Event, crew_for
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import Job, JobQueue, Workload

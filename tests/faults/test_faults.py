@@ -16,8 +16,9 @@ from harness.faults.fault import Fault
 from harness.faults.hunt import attempts, hunt
 from harness.faults.parts import become, storages
 from harness.generate import Generator
+from harness.loading import load_scenario
 from harness.runner import Run, run_seed
-from harness.scenario import Scenario, draw_setup, load_scenario
+from harness.scenario import Scenario, draw_setup
 from harness.static_subject import StaticSubject
 from harness.world import World
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher

@@ -24,9 +24,10 @@ from harness.check import (
 )
 from harness.choices import SeedChoices
 from harness.generate import Generator
+from harness.loading import load_scenario
 from harness.requests import Phase, Request
 from harness.runner import Run
-from harness.scenario import Scenario, draw_setup, load_scenario
+from harness.scenario import Scenario, draw_setup
 from harness.unikv_subject import UnikvSubject
 from harness.violation import Violation
 from harness.world import World
@@ -42,6 +43,7 @@ EXAMINERS: tuple[Examiner, ...] = (
     content.examine,
     ownership.examine,
     mapping.examine,
+    divergence.examine_submissions,
     divergence.examine,
     host_reads.examine,
     conservation.examine,

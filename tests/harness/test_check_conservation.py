@@ -89,3 +89,11 @@ def ends_pending(world: World) -> bool:
     """The frontier of the low end is a pending page."""
     _, high = world.books[0].span
     return high > 0 and world.books[0].states[high - 1] == PENDING
+
+
+def test_a_free_page_at_the_edge_of_a_single_band_is_reported() -> None:
+    world = world_when("full_only", lambda world: is_busy(world) and world.books[0].span[0] > 1)
+    for band in bands(world, 0):
+        low, high = band.span()
+        band.claim(low - 1, high)
+    assert reports(world) == [("conservation", "frontier")]

@@ -28,7 +28,7 @@ def test_an_inverse_that_does_not_agree_is_reported() -> None:
     unit = running(world)[0].pages[0]
     for band in bands(world, world.owner_band):
         band.ids.inverse[band.ids.forward[unit]] = 0
-    assert reports(world) == [("mapping", "host and device differ in a inverse")]
+    assert reports(world) == [("mapping", "host and device differ in an inverse")]
 
 
 def test_a_row_that_the_host_does_not_have_is_reported() -> None:

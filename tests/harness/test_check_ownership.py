@@ -60,3 +60,20 @@ def test_a_page_in_the_sink_or_past_the_end_is_reported() -> None:
     world.truth.map_written(world.owner_band, [unit], [world.truth.end_page[-1]])
     assert reports(world) == [("ownership", "page outside the arena")]
     world.device.program.maps[world.owner_band][unit] = 0
+
+
+def test_an_id_that_is_held_in_place_of_the_bound_one_is_reported() -> None:
+    world = world_when("smoke", lambda world: is_busy(world) and 0 in world.truth.held[-1][1:])
+    unit = world.truth.held[world.owner_band].index(0, 1)
+    world.truth.given_back(world.owner_band, [held_page(world)[0]])
+    world.truth.handed_out(world.owner_band, [unit])
+    assert reports(world) == [("ownership", "held and bound ids differ")]
+
+
+def test_a_row_that_is_held_in_place_of_the_bound_one_is_reported() -> None:
+    world = world_when("smoke", lambda world: is_busy(world) and 0 in world.truth.held[-1][1:])
+    (band,) = world.window_bands
+    holds = world.row_holds[band]
+    holds.add([world.truth.held[world.owner_band].index(0, 1)])
+    holds.drop([next(u for u in running(world)[0].pages[::-1] if holds.counts[u] == 1)])
+    assert reports(world) == [("ownership", "held and bound rows differ")]

@@ -22,7 +22,7 @@ PROGRAM = f"""
 import sys
 from pathlib import Path
 from harness.runner import run_seed
-from harness.scenario import load_scenario
+from harness.loading import load_scenario
 for name, seed in {RUNS!r}:
     scenario = load_scenario(Path("scenarios") / (name + ".yaml"))
     print(run_seed(scenario, name, seed, {OPERATIONS}).digest)

@@ -7,14 +7,8 @@ import pytest
 
 from harness.choices import ByteChoices, ListChoices, SeedChoices
 from harness.errors import InputError
-from harness.scenario import (
-    CELL_BYTES,
-    FILE_BYTES_MAX,
-    Setup,
-    check_setup,
-    draw_setup,
-    load_scenario,
-)
+from harness.loading import FILE_BYTES_MAX, load_scenario
+from harness.scenario import CELL_BYTES, OPERATION_WEIGHTS, Setup, check_setup, draw_setup
 from tests.harness.lived_in import SCENARIOS, scenario
 
 GOOD = """
@@ -218,6 +212,43 @@ def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
 def test_layers_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
     told = refusal(tmp_path, GOOD.replace("count: 12", "count: 100000000"))
     assert "there are 200000000 layers; allowed: 10000 or fewer" in told
+
+
+BOMB = """
+why: x
+model:
+  name: a
+  source: b
+  layer_groups:
+    - pattern:
+        - &layer
+          attention:
+            geometry: {kind: mla, latent: 8, rope: 0, dtype: int8}
+            lifetime: {kind: full}
+        - *layer
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BOMB, "aliases are not read"),
+        (GOOD + "page_slots: 8\n", "key 'page_slots' is given twice"),
+        (GOOD.replace("head_size: 64", "head_size: 1" + "0" * 400), "at most 1099511627776"),
+        (GOOD.replace("entry_bytes: 12288", "entry_bytes: 1"), "raise scale.entry_bytes"),
+        (
+            GOOD.replace("[8, 40]", "[8, 1000000]").replace("12288", "1228"),
+            "at most 67108864",
+        ),
+        (GOOD.replace("rows: [2, 6]", "rows: [2, 1000000]"), "entries"),
+        (
+            f"{GOOD}weights: {{{', '.join(f'{name}: 0' for name in OPERATION_WEIGHTS)}}}\n",
+            "every weight is 0",
+        ),
+    ],
+)
+def test_what_would_run_out_of_bounds_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal(tmp_path, text)
 
 
 # Stored setups -----------------------------------------------------------------------------
