@@ -48,6 +48,9 @@ from unikv.advance import first_needed_page
 _ALWAYS = frozenset({"arrive", "admit", "chunk", "decode", "launch", "process"})
 """Operations that no swarm switches off: without them nothing happens."""
 
+LAYOUT_OPERATIONS = frozenset({"flush", "relieve"})
+"""Operations of the `layout` family: for subjects that can move pages."""
+
 _TRIES = 10
 """Draws of an operation that turns out impossible before time passes instead."""
 
@@ -60,10 +63,16 @@ class Generator:
         choices: the only source of chance.
         strategy: `random` keeps the scenario's weights, `swarm` skews them for this seed.
         traffic: requests to arrive in order, scaled; without it lengths are drawn.
+        families: what the subject supports; operations of other families are never drawn.
     """
 
     def __init__(
-        self, scenario: Scenario, choices: Choices, strategy: str, traffic: Traffic | None
+        self,
+        scenario: Scenario,
+        choices: Choices,
+        strategy: str,
+        traffic: Traffic | None,
+        families: frozenset[str] = frozenset({"layout"}),
     ) -> None:
         self._choices = choices
         self._requests = scenario.requests
@@ -80,6 +89,8 @@ class Generator:
         self._unknown_percent = scenario.loop.unknown_writes_percent
         self._read_end_late = percent(choices, 25)
         self._barrier_percent = (100, 90, 50)[choices.below(3)]
+        if "layout" not in families:
+            weights = {name: w for name, w in weights.items() if name not in LAYOUT_OPERATIONS}
         makers = [(self._makers()[name], weight) for name, weight in weights.items() if weight]
         self._bounds = list(accumulate(weight for _, weight in makers))
         self._choose = [maker for maker, _ in makers]

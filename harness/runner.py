@@ -247,8 +247,8 @@ def run_seed(
     if ranks is not None:
         setup = msgspec.structs.replace(setup, ranks=ranks)
     run = Run(setup, plant, subject)
-    generator = Generator(scenario, choices, strategy, traffic)
     world = run.world
+    generator = Generator(scenario, choices, strategy, traffic, world.subjects[0].families)
     for _ in range(operations):
         generator.heard(run.execute(generator.next(world)))
         if run.violations:

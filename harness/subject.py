@@ -56,7 +56,8 @@ class Subject(Protocol):
     other exception is reported as a violation.
 
     Attributes:
-        families: operation families it supports; the generator keeps to them.
+        families: operation families it supports, and the generator keeps to them: `requests`,
+            `steps`, `windows`, `state`, `prefix`, `time`, and `layout` if it can move pages.
         shares_bytes: whether any band may use any free byte, which tells the judge of a refusal
             which layouts exist.
     """
