@@ -59,14 +59,15 @@ class _PlainLoader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+    def compose_mapping_node(self, anchor: dict[str, yaml.Node] | None) -> yaml.MappingNode:
         """Refuse a key that is given twice."""
+        node = super().compose_mapping_node(anchor)
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         for key in keys:
             if keys.count(key) > 1:
                 problem = f"key {key!r} is given twice"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-        return super().construct_mapping(node, deep=deep)
+        return node
 
 
 def load_scenario(path: Path) -> Scenario:

@@ -20,7 +20,7 @@ from harness.subject import Answer, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
 from unikv.device.port import Device, Event, StorageLayout, Stream
-from unikv.errors import OwnershipError, Shortage, StepOrderError
+from unikv.errors import OwnershipError, Shortage, StepOrderError, UnikvError
 
 SubjectFactory = Callable[[StorageLayout, Device], Subject]
 
@@ -149,6 +149,9 @@ class World:
             self.truth.note("ownership", "allocator refused a legal call", f"{name}: {error}")
         except StepOrderError as error:
             self.truth.note("ledger", "allocator refused a legal step", f"{name}: {error}")
+        except UnikvError as error:
+            kind = type(error).__name__
+            self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {error}")
         except (AssertionError, LookupError, ValueError, TypeError, StopIteration) as error:
             if _raised_by_the_harness(error):
                 raise
