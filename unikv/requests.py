@@ -34,6 +34,19 @@ class RequestTable:
         """Rows that can be taken now."""
         return len(self._free)
 
+    @property
+    def row_pages(self) -> int:
+        """Virtual pages that one row can name."""
+        return self._row_pages
+
+    def free_rows(self) -> tuple[int, ...]:
+        """The rows that can be taken, the next one last."""
+        return tuple(self._free)
+
+    def held_rows(self) -> tuple[int, ...]:
+        """The rows that somebody holds, ascending."""
+        return tuple(row for row, held in enumerate(self._held) if held)
+
     def take(self) -> int:
         """Hand out an empty row.
 

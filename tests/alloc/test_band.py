@@ -6,7 +6,7 @@ A drawing has one letter per page: `L` live, `h` hole, `p` pending, `f` fixed, `
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.alloc.small_chain import LETTERS, drawn, tokens
@@ -349,6 +349,7 @@ changes = st.tuples(st.sampled_from(ACTS), st.integers(0, 9), st.integers(0, 4))
 
 
 @each_kind
+@settings(max_examples=50)
 @given(script=st.lists(changes, min_size=15, max_size=40))
 def test_any_sequence_of_changes_is_that_of_a_dictionary(
     kind: str, script: list[tuple[str, int, int]]

@@ -118,6 +118,19 @@ def test_the_oldest_batch_is_taken_before_the_band_grows() -> None:
     assert len(device.named("wait")) == 1
 
 
+def test_batches_cover_only_what_the_holes_leave_short() -> None:
+    chain, device = filled()
+    chain.retire(0, [1])
+    oldest = run_step(chain, device, 1)
+    chain.retire(0, [3])
+    run_step(chain, device, 2)
+    chain.retire(0, [2])
+    device.calls.clear()
+    chain.take(2, 0)
+    assert drawn(chain.bands[0]) == "_LpLL........"
+    assert device.named("wait") == [(oldest,)]
+
+
 def test_the_band_grows_by_what_every_batch_leaves_short() -> None:
     chain, device = filled()
     run_step(chain, device, 1)

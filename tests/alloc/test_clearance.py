@@ -1,6 +1,7 @@
 """The clearance table: it has a rule for every pair, and no rule that nobody asks for."""
 
 import ast
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def names_in(node: ast.AST) -> set[str]:
     }
 
 
+@cache
 def functions_that_look_up() -> list[set[str]]:
     """Per function of the library and the engine that subscripts a clearance table: its names."""
     found = []
@@ -37,6 +39,7 @@ def functions_that_look_up() -> list[set[str]]:
 ASKS_NOTHING = {Clearance.SAME_STREAM, Clearance.AT_HAND_OUT, Clearance.NONE}
 
 
+@cache
 def functions_that_wait_copies() -> list[set[str]]:
     """Per function of the allocator that lets the schedule stream wait copies: its names."""
     return [

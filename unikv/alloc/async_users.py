@@ -15,6 +15,7 @@ from unikv.alloc.page_usage import PageLedger
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.use import Use
 from unikv.device.port import Device, Event, Stream
+from unikv.errors import OwnershipError
 
 
 class AsyncUsers:
@@ -22,6 +23,9 @@ class AsyncUsers:
 
     Invariant: pages of a reservation are fixed until ids name them or it is cancelled; there is no
     moment between a receive hold and its receive at which nothing holds the pages.
+
+    Every call raises `StepOrderError` between launch and record of a step, and an `OwnershipError`
+    for an id that names no page; nothing has changed then.
     """
 
     __slots__ = ("_bands", "_device", "_ledger", "_reclaim", "_steps")
@@ -46,18 +50,25 @@ class AsyncUsers:
         Order: enqueues a map write on the schedule stream.
 
         Raises:
-            OwnershipError: if an id or a page is bound already; nothing has changed then.
+            OwnershipError: if an id is bound already, or a page is not reserved; nothing has
+                changed then.
         """
         self._steps.check_between_steps("name_reserved")
         part = self._bands[band]
+        _check_reserved(part, pages)
         part.ids.bind(ids, pages)
         part.name_fixed(pages)
         self._device.write_map(Stream.SCHEDULE, band, ids, pages)
 
     def cancel_reservation(self, band: int, pages: Sequence[int]) -> None:
-        """Give reserved pages back before their load was submitted."""
+        """Give reserved pages back before their load was submitted.
+
+        Raises:
+            OwnershipError: if a page is not reserved; nothing has changed then.
+        """
         self._steps.check_between_steps("cancel_reservation")
         part = self._bands[band]
+        _check_reserved(part, pages)
         part.release_fixed(pages)
         self._reclaim.retreat(part)
 
@@ -66,6 +77,7 @@ class AsyncUsers:
 
         Order: the copy stream has waited the forward and the schedule stream; `event` is after it.
         """
+        self._steps.check_between_steps("begin_backup")
         return self._ledger.fences.add(Use.COPY_READ, self._ranges(ids), event)
 
     def begin_load(self, ids: Sequence[Sequence[int]], event: Event) -> int:
@@ -73,14 +85,17 @@ class AsyncUsers:
 
         Order: the copy stream has waited the schedule stream; `event` is after the copy.
         """
+        self._steps.check_between_steps("begin_load")
         return self._ledger.fences.add(Use.COPY_WRITE, self._ranges(ids), event)
 
     def end_copy(self, number: int) -> None:
         """The copy is acknowledged on every rank."""
+        self._steps.check_between_steps("end_copy")
         self._ledger.fences.end(number)
 
     def hold_receive(self, name: str, ids: Sequence[Sequence[int]]) -> None:
         """Keep the pages of `ids`, per band, where they are until they are published."""
+        self._steps.check_between_steps("hold_receive")
         self._add(name, Use.RECEIVE_HOLD, ids)
 
     def publish(self, hold: str, transfer: str) -> dict[int, list[int]]:
@@ -89,14 +104,18 @@ class AsyncUsers:
         Raises:
             TransferError: if `hold` is no receive hold.
         """
-        holds = self._ledger.held.publish(hold, transfer)
-        return {hold.band: sorted(hold.pages) for hold in holds}
+        self._steps.check_between_steps("publish")
+        leaving: dict[int, set[int]] = {}
+        for held in self._ledger.held.publish(hold, transfer):
+            leaving.setdefault(held.band, set()).update(held.pages)
+        return {band: sorted(pages) for band, pages in leaving.items()}
 
     def begin_send(self, name: str, ids: Sequence[Sequence[int]]) -> None:
         """A transfer engine reads the pages of `ids`, per band, until it is released.
 
         Order: the host has processed every step that writes them and waited the last move.
         """
+        self._steps.check_between_steps("begin_send")
         self._add(name, Use.NETWORK_SEND, ids)
 
     def release(self, name: str) -> None:
@@ -118,3 +137,12 @@ class AsyncUsers:
         for part, units in zip(self._bands, ids, strict=True):
             ranges += page_ranges(part.layout.page_bytes, part.ids.pages_of(units))
         return tuple(ranges)
+
+
+def _check_reserved(band: Band, pages: Sequence[int]) -> None:
+    reserved = band.fixed_pages()
+    if len(set(pages)) < len(pages) or not set(pages) <= set(reserved):
+        raise OwnershipError(
+            f"band {band.layout.name!r}: pages {list(pages)} are not a part of those reserved,"
+            f" {sorted(reserved)}; name or cancel each of these once"
+        )

@@ -147,12 +147,12 @@ class Band:
         """Pages reserved by loads."""
         if not self.fixed:
             return []
-        states = self.states
-        return [
-            self.axis.page_at(depth)
-            for depth in range(self.low, self.high)
-            if states[depth] == FIXED
-        ]
+        pages: list[int] = []
+        depth = self.states.find(FIXED, self.low, self.high)
+        while depth >= 0:
+            pages.append(self.axis.page_at(depth))
+            depth = self.states.find(FIXED, depth + 1, self.high)
+        return pages
 
     def claim(self, low_page: int, high_page: int) -> None:
         """Grow the span to pages `[low_page, high_page)`; what is new becomes holes."""
@@ -172,11 +172,14 @@ class Band:
     def relocate(self, low_page: int, high_page: int, moved: Sequence[int]) -> None:
         """Take pages `[low_page, high_page)` as the span, with `moved` live in their new places.
 
-        The live pages that stay are those of the old span inside the new one; everything else
-        inside becomes a hole.  Nothing may be pending, and no fixed page may lie outside.
+        The live pages that stay are those of the old span inside the new one, with every fixed and
+        every pending page, none of which may lie outside; everything else inside becomes a hole.
         """
         low, high = self.axis.span_of_pages(low_page, high_page)
-        assert self.pending == 0, "a relief settles every batch before it relocates"
+        # What a relief cannot settle is under a transfer, and the span is planned around that.
+        assert self.states.count(PENDING, low, high) == self.pending, (
+            "a relief settles every batch before it relocates"
+        )
         kept = self.states[low:high].replace(bytes([UNCLAIMED]), bytes([HOLE]))
         self.states[self.low : self.high] = bytes(self.high - self.low)
         self.states[low:high] = kept
@@ -189,7 +192,8 @@ class Band:
             assert self.states[depth] == HOLE
             self.states[depth] = LIVE
         assert self.states.count(LIVE) == self.live, "a relocation lost or doubled a live page"
-        self.holes = high - low - self.live - self.fixed
+        assert self.states.count(FIXED) == self.fixed, "a relocation lost a fixed page"
+        self.holes = high - low - self.live - self.fixed - self.pending
 
     def retreat(self) -> int:
         """Give up holes at the moving frontier; returns how many pages left the span."""

@@ -21,9 +21,9 @@ from unikv.alloc.page_usage import PageLedger, Use
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
 from unikv.alloc.signals import NoTransfers, TransferWaiter
-from unikv.alloc.statistics import Counters
+from unikv.alloc.statistics import Counters, Statistics, gather_statistics
 from unikv.device.port import Device, Event, StorageLayout, Stream
-from unikv.errors import Shortage
+from unikv.errors import OwnershipError, Shortage
 from unikv.ids.unit_ids import MintedIds, Operation
 from unikv.memory.arena import Arena
 
@@ -63,7 +63,7 @@ class ChainAllocator:
     """Takes, frees, steps and layout of one arena.
 
     Invariant: between calls every band keeps its count law, spans are disjoint and in chain order,
-    and nothing is pending unless a recorded step is in flight.
+    and nothing is pending unless a recorded step or a transfer is in flight.
     """
 
     def __init__(
@@ -106,23 +106,31 @@ class ChainAllocator:
         self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
 
     def fits(self, pages: int, slots: int) -> bool:
-        """Whether `take(pages, slots)` succeeds now; a yes is a successful take."""
+        """Whether `take(pages, slots)` succeeds now; a yes is a successful take.
+
+        Between launch and record of a step the answer is about the moment after the record.
+        """
         demand = self._demand(pages, slots)
         return self._short_ids(demand) is None and self.relief.fits(demand)
 
     def take(self, pages: int, slots: int) -> Taken:
         """Hand out `pages` virtual pages, bound in every token band, and `slots` state slots.
 
-        Order: enqueues waits, copies, zeroing and map writes on the schedule stream.  Does not
-        block the host.
+        Order: enqueues waits, copies, zeroing and map writes on the schedule stream.  Blocks the
+        host only where no layout leaves the pages of every transfer alone.
 
         Raises:
             Shortage: if ids or bytes are short; nothing has changed then.
+            TransferError: if a transfer that has to be waited for does not end; nothing has changed
+                then but that pending pages may have settled.
             StepOrderError: between launch and record of a step.
-            ValueError: for a negative count; nothing has changed then.
+            ValueError: for a negative count, or slots where no band holds state; nothing has
+                changed then.
         """
         if pages < 0 or slots < 0:
             raise ValueError(f"take of {pages} pages and {slots} slots; counts are 0 or more")
+        if slots and True not in self._takes_slots:
+            raise ValueError(f"take of {slots} slots, but no band of this chain holds state")
         self._begin("take")
         demand = self._demand(pages, slots)
         short = self._short_ids(demand)
@@ -191,13 +199,26 @@ class ChainAllocator:
     def retire(self, band: int, ids: Sequence[int]) -> None:
         """Free the rows of one window band that `ids` name; the ids stay bound in the owner.
 
-        Raises and Order: as `free`.
+        Order: as `free`.
+
+        Raises:
+            OwnershipError: as `free`, and if the band has ids of its own, which would be lost.
+            StepOrderError: as `free`.
         """
-        self._give_up(self.bands[band], ids, self._begin("retire"))
+        operation = self._begin("retire")
+        part = self.bands[band]
+        if part.layout.mints:
+            raise OwnershipError(
+                f"band {part.layout.name!r}: retire of ids {list(ids)}, but only the rows of window"
+                " bands retire; free the ids"
+            )
+        self._give_up(part, ids, operation)
 
     def free_slots(self, slots: Sequence[int]) -> None:
         """Free state slots.  Raises and Order: as `free`."""
         operation = self._begin("free_slots")
+        if True not in self._takes_slots:
+            raise OwnershipError(f"free of slots {list(slots)}, but no band holds state")
         state = self._state_band()
         self._give_up(state, slots, operation)
         self.minted[state.index].give_back(slots)
@@ -264,6 +285,12 @@ class ChainAllocator:
         """Physical page of each id, for the kernels of one step; 0, the sink, where unbound."""
         forward = self.bands[band].ids.forward
         return [forward[unit] for unit in ids]
+
+    def statistics(self) -> Statistics:
+        """What it has done and what it holds; the answer does not change with the chain."""
+        arena = Arena(self.layout.sink_bytes, self.layout.total_bytes)
+        in_flight = len(self.steps.in_flight())
+        return gather_statistics(self.counters, arena, self.bands, self.minted, in_flight)
 
     def _begin(self, name: str) -> Operation:
         self.steps.check_between_steps(name)

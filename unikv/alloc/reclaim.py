@@ -43,7 +43,10 @@ class Reclaim:
         """Give up live pages: pending under the newest unprocessed step, holes without one."""
         self._counters.freed_pages += len(pages)
         if self._ledger.held:
+            self._ledger.held.leave(band.index, pages)
             pages = self._stick(band, pages)
+            if not pages:
+                return
         step = self._steps.newest
         if step and self._never_offered():
             band.pend_live(pages)

@@ -70,13 +70,13 @@ class Relief:
             pinned: per band, which holds keep their pages where they are; none by default, which
                 is the view of a yes or no.  Fixed pages always stay.
         """
-        if not self._ledger.held and not any(band.fixed for band in self._bands):
-            revisions = [band.revision for band in self._bands]
-            if revisions != self._revisions:
-                self._revisions = revisions
-                self._kept = self._snapshot([frozenset()] * len(self._bands))
-            return self._kept
-        return self._snapshot(pinned or [frozenset()] * len(self._bands))
+        if pinned and self._ledger.held:
+            return self._snapshot(pinned)
+        revisions = [band.revision for band in self._bands]
+        if revisions != self._revisions:
+            self._revisions = revisions
+            self._kept = self._snapshot([frozenset()] * len(self._bands))
+        return self._kept
 
     def _snapshot(self, pinned: Sequence[frozenset[Use]]) -> ChainView:
         last = len(self._bands) - 1
@@ -125,22 +125,27 @@ class Relief:
         self._counters.reliefs += 1
         self._reclaim.settle_all()
         # Settling changes spans, so nothing planned before it may be used after it.
-        view = self.snapshot(careful)
-        first = first_plan(view, demand)
-        if first is None:
-            view = self.snapshot([TRANSFERS] * len(self._bands))
-            first = first_plan(view, demand)
-        if first is None:
-            view = self._without_transfers(demand)
-            first = first_plan(view, demand)
-        assert first is not None, "feasible and first_plan disagree"
-        step, spans = first
+        least = self._least_plan(demand)
+        if least is None:
+            self._end_transfers(demand)
+            least = self._least_plan(demand)
+        assert least is not None, "feasible and first_plan disagree"
+        view, step, spans = least
         if step is not Step.NO_MOVE:
             self._realize(view, spans)
         return spans
 
-    def _without_transfers(self, demand: Sequence[int]) -> ChainView:
-        """Wait for the transfers of the bands that cannot stay as they are; the view after it."""
+    def _least_plan(self, demand: Sequence[int]) -> tuple[ChainView, Step, Spans] | None:
+        """The view that pins most and still has a plan, and the least plan of it."""
+        for uses in (HOLDS, TRANSFERS):
+            view = self.snapshot([uses] * len(self._bands))
+            first = first_plan(view, demand)
+            if first is not None:
+                return view, *first
+        return None
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        """Wait for the transfers of the bands that cannot stay as they are."""
         pinned: list[frozenset[Use]] = [frozenset()] * len(self._bands)
         for index in range(len(pinned)):
             careful = [*pinned[:index], TRANSFERS, *pinned[index + 1 :]]
@@ -154,7 +159,6 @@ class Relief:
         for name in names:
             self._reclaim.release(name)
         self._reclaim.settle_all()
-        return self.snapshot([TRANSFERS] * len(self._bands))
 
     def _holes_cover(self, demand: Sequence[int]) -> bool:
         return all(band.holes >= pages for band, pages in zip(self._bands, demand, strict=True))

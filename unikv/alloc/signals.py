@@ -95,7 +95,11 @@ class HeldPages:
 
     def transfers(self, bands: Collection[int]) -> list[str]:
         """Names of the transfers that touch one of `bands`, oldest first."""
-        names = [h.name for h in self._holds if h.band in bands and h.use in TRANSFERS]
+        names = [
+            hold.name
+            for hold in self._holds
+            if hold.band in bands and hold.use in TRANSFERS and hold.pages
+        ]
         return list(dict.fromkeys(names))
 
     def stick(self, band: int, pages: Collection[int]) -> None:
@@ -117,6 +121,15 @@ class HeldPages:
                 assert hold.use is Use.RECEIVE_HOLD, "a page under a transfer was moved"
                 pages = frozenset(place.get(page, page) for page in hold.pages)
                 self._holds[index] = Hold(hold.name, hold.use, band, pages)
+
+    def leave(self, band: int, pages: Sequence[int]) -> None:
+        """Let freed pages leave the receive holds, as the next owner's are not to be published.
+
+        A hold keeps its name when its last page leaves.
+        """
+        for index, hold in enumerate(self._holds):
+            if hold.band == band and hold.use is Use.RECEIVE_HOLD:
+                self._holds[index] = Hold(hold.name, hold.use, band, hold.pages.difference(pages))
 
     def end(self, name: str) -> dict[int, list[int]]:
         """End every hold of `name`; per band, the stuck pages that nothing holds any more.
@@ -149,5 +162,8 @@ class HeldPages:
                 self._holds[index] = Hold(transfer, Use.NETWORK_RECEIVE, held.band, held.pages)
                 new.append(self._holds[index])
         if not new:
-            raise TransferError(f"{hold!r} is no receive hold; take the rows and hold them first")
+            known = sorted({held.name for held in self._holds if held.use is Use.RECEIVE_HOLD})
+            raise TransferError(
+                f"{hold!r} is no receive hold; held are {known}: take the rows and hold them first"
+            )
         return new

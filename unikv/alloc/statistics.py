@@ -1,8 +1,18 @@
-"""What the allocator has done so far, as counts for people, tests and the harness's floors."""
+"""What the allocator has done so far and what it holds, for people, tests and the harness's floors.
+
+Figures are for reading: a free count does not say whether a demand fits, so no decision rests on
+one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+
+from unikv.alloc.band import Band
+from unikv.ids.unit_ids import MintedIds
+from unikv.memory.arena import Arena
 
 
 @dataclass(slots=True)
@@ -30,3 +40,89 @@ class Counters:
     retreats: int = 0
     shortages: int = 0
     host_waits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BandStatistics:
+    """One band at one moment.
+
+    Law: `live + holes + pending + fixed == high - low` of its span.
+
+    Attributes:
+        name: the band's name.
+        page_bytes: bytes of one page.
+        live, holes, pending, fixed: claimed pages by state.
+        span: claimed pages `[low, high)`; `(0, 0)` when there are none.
+        gap_bytes: unclaimed bytes right below the span, down to the next claimed byte or the sink;
+            0 when there is no span, since its neighbours see through it.
+        ids_free: ids that can be minted now; for a window band, those of the band that owns them.
+    """
+
+    name: str
+    page_bytes: int
+    live: int
+    holes: int
+    pending: int
+    fixed: int
+    span: tuple[int, int]
+    gap_bytes: int
+    ids_free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A chain at one moment; nothing in it changes when the chain does.
+
+    Law: the sink, every band's pages and gap, and `top_gap_bytes` add up to the arena.
+
+    Attributes:
+        totals: the counters since the storage was built, by name.
+        bands: from the low end to the high end.
+        top_gap_bytes: unclaimed bytes above the highest span.
+        steps_in_flight: recorded, unprocessed steps.
+    """
+
+    totals: Mapping[str, int]
+    bands: tuple[BandStatistics, ...]
+    top_gap_bytes: int
+    steps_in_flight: int
+
+    @property
+    def gap_bytes(self) -> int:
+        """Unclaimed bytes of the arena, the remainders between page sizes included."""
+        return self.top_gap_bytes + sum(band.gap_bytes for band in self.bands)
+
+
+def gather_statistics(
+    counters: Counters,
+    arena: Arena,
+    bands: Sequence[Band],
+    minted: Mapping[int, MintedIds],
+    steps_in_flight: int,
+) -> Statistics:
+    """Freeze the figures of one chain.
+
+    Args:
+        counters: its running totals.
+        arena: its bytes.
+        bands: from the low end to the high end; the last one owns the token ids.
+        minted: the ids left of each minting band, by its index.
+        steps_in_flight: recorded, unprocessed steps.
+    """
+    owner = minted[len(bands) - 1]
+    boundary = arena.sink_bytes
+    frozen = []
+    for band in bands:
+        page_bytes = band.layout.page_bytes
+        low, high = band.span()
+        gap_bytes = low * page_bytes - boundary if low < high else 0
+        if low < high:
+            boundary = high * page_bytes
+        ids_free = minted.get(band.index, owner).free_count
+        frozen.append(
+            BandStatistics(
+                band.layout.name, page_bytes, *band.counts, (low, high), gap_bytes, ids_free
+            )
+        )
+    totals = MappingProxyType(asdict(counters))
+    return Statistics(totals, tuple(frozen), arena.total_bytes - boundary, steps_in_flight)

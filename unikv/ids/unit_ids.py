@@ -139,6 +139,10 @@ class MintedIds:
         """Ids that can be minted now."""
         return len(self._free)
 
+    def free_ids(self) -> tuple[int, ...]:
+        """The ids that can be minted, the next one last."""
+        return tuple(self._free)
+
     def mint(self, count: int) -> list[int]:
         """Hand out `count` ids; the caller has checked that so many are free."""
         assert 0 <= count <= len(self._free)

@@ -1,0 +1,192 @@
+"""A recorder: the same answers as its storage, and every call on a line."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.alloc.small_chain import layout_of, states, tokens, window
+from tests.trace.stories import STORED, STORIES, tell
+from unikv.alloc.async_users import AsyncUsers
+from unikv.alloc.chain import ChainAllocator
+from unikv.device.port import Stream
+from unikv.errors import OwnershipError, Shortage, StepOrderError, TraceError
+from unikv.requests import RequestTable
+from unikv.trace.calls import CALLS, Part, plain
+from unikv.trace.lines import MAX_LINE_BYTES, encode_header
+from unikv.trace.record import KEPT_EVENTS, Recorder, record
+from unikv.trace.still_device import build_still
+
+LAYOUT = layout_of(104, 8, states("state", 8), window("window"), tokens("full"))
+STATE, WINDOW, FULL = range(3)
+READING = {"statistics", "free_count", "row_pages", "free_rows", "held_rows", "rows"}
+
+
+def recorder() -> tuple[Recorder, io.BytesIO]:
+    """A recorder on an empty storage, and what it writes to."""
+    out = io.BytesIO()
+    return Recorder(build_still(LAYOUT), out), out
+
+
+def lines(out: io.BytesIO) -> list[dict[str, Any]]:
+    """The lines behind the header."""
+    return [json.loads(line) for line in out.getvalue().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_told_again_is_the_stored_trace(name: str, tmp_path: Path) -> None:
+    tell(name, tmp_path / name)
+    again = (tmp_path / name).read_text(encoding="utf-8")
+    stored = (STORED / name).read_text(encoding="utf-8")
+    assert again == stored, f"if the change is meant, delete {name} and call tell() to write it"
+
+
+def test_the_header_has_the_memory_spaces() -> None:
+    _, out = recorder()
+    header = json.loads(out.getvalue())
+    assert (header["format"], header["version"], header["why"]) == ("unikv-trace", 1, "")
+    assert header["layout"]["bands"][STATE] == LAYOUT.bands[STATE]._asdict()
+    assert header["layout"]["total_bytes"] == 104
+
+
+def test_a_call_and_its_answer_are_one_line() -> None:
+    storage, out = recorder()
+    taken = storage.chain.take(2, 1)
+    assert (taken.ids, taken.slots) == ([1, 2], [1])
+    assert storage.chain.fits(pages=1, slots=0)
+    assert lines(out) == [
+        {"call": "chain.take", "args": [2, 1], "answer": [[1, 2], [1]]},
+        {"call": "chain.fits", "args": [1, 0], "answer": True},
+    ]
+
+
+def test_an_error_is_written_by_its_type_and_passed_on() -> None:
+    storage, out = recorder()
+    with pytest.raises(Shortage):
+        storage.chain.take(50, 0)
+    with pytest.raises(OwnershipError):
+        storage.chain.free([3])
+    with pytest.raises(ValueError, match="counts are 0 or more"):
+        storage.chain.take(-1, 0)
+    with pytest.raises(IndexError):
+        storage.chain.translate(5, [1])
+    assert [line["error"] for line in lines(out)] == [
+        "Shortage:bytes",
+        "OwnershipError",
+        "ValueError",
+        "IndexError",
+    ]
+
+
+def test_events_are_numbers_in_the_order_they_are_met() -> None:
+    storage, out = recorder()
+    events = [object(), object()]
+    ids = storage.chain.take(1, 0).ids
+    storage.chain.launch_step(1)
+    storage.chain.record_step(1, events[0], [[], ids, ids])
+    storage.chain.users.begin_backup([[], ids, ids], events[1])
+    storage.chain.launch_step(2)
+    with pytest.raises(StepOrderError, match="the event of an earlier step"):
+        storage.chain.record_step(number=2, event=events[0], writes=[[], [], []])
+    assert [line["args"] for line in lines(out) if "record" in line["call"]] == [
+        [1, 1, [[], [1], [1]]],
+        [2, 1, [[], [], []]],
+    ]
+    assert lines(out)[3]["args"] == [[[], [1], [1]], 2]
+
+
+def test_old_events_are_forgotten() -> None:
+    storage, _ = recorder()
+    for _ in range(KEPT_EVENTS + 5):
+        storage.users.begin_backup([[], [], []], object())
+    assert len(storage._events) == KEPT_EVENTS
+
+
+def test_calls_of_rows_holds_and_transfers_are_recorded() -> None:
+    storage, out = recorder()
+    row = storage.requests.take()
+    ids = storage.chain.take(2, 0).ids
+    storage.requests.append(row, tuple(ids))
+    storage.users.hold_receive("hold", [[], ids, []])
+    assert storage.users.publish("hold", "receive") == {WINDOW: [12, 13]}
+    storage.users.release("receive")
+    storage.requests.give_back(row)
+    assert [line["call"] for line in lines(out)] == [
+        "requests.take",
+        "chain.take",
+        "requests.append",
+        "users.hold_receive",
+        "users.publish",
+        "users.release",
+        "requests.give_back",
+    ]
+    assert lines(out)[4]["answer"] == [[WINDOW, [12, 13]]]
+
+
+def test_what_is_no_call_is_passed_through() -> None:
+    storage, out = recorder()
+    assert storage.chain.bands[FULL] is storage.storage.chain.bands[FULL]
+    assert storage.requests.free_count == 4
+    assert storage.statistics() == storage.storage.statistics()
+    assert storage.audit() == []
+    assert storage.layout is LAYOUT
+    assert lines(out) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [(Part.CHAIN, ChainAllocator), (Part.USERS, AsyncUsers), (Part.REQUESTS, RequestTable)],
+)
+def test_every_public_call_of_a_storage_can_be_recorded(part: Part, kind: type[object]) -> None:
+    public = {name for name in vars(kind) if not name.startswith("_")} - READING
+    assert {call.method for call in CALLS.values() if call.part is part} == public
+
+
+def test_a_call_that_no_trace_can_hold_is_not_made() -> None:
+    storage, out = recorder()
+    with pytest.raises(TraceError, match=r"chain.take cannot be recorded: 1.5 is a float"):
+        storage.chain.take(1.5, 0)
+    with pytest.raises(TraceError, match=r"chain.take args: Expected `int`, got `array`"):
+        storage.chain.take([1], 0)
+    assert storage.statistics().totals["taken_pages"] == 0
+    assert lines(out) == []
+
+
+def test_a_line_that_no_trace_can_hold_is_refused() -> None:
+    storage, _ = recorder()
+    with pytest.raises(TraceError, match=f"a trace takes {MAX_LINE_BYTES}"):
+        storage.chain.translate(FULL, [10**14] * (MAX_LINE_BYTES // 15))
+
+
+def test_a_layout_that_could_not_be_read_back_is_refused() -> None:
+    with pytest.raises(TraceError, match="pages and ids in all bands"):
+        encode_header(LAYOUT._replace(total_bytes=1 << 40), "")
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("mine", encoding="utf-8")
+    with (
+        pytest.raises(TraceError, match=r"mine\.jsonl: cannot be written: File exists"),
+        record(build_still(LAYOUT), path),
+    ):
+        pass
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_call_is_in_the_file_when_it_has_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    with record(build_still(LAYOUT), path) as storage:
+        storage.chain.take(1, 0)
+        assert path.read_bytes().count(b"\n") == 2
+    assert path.read_bytes().endswith(b'"answer":[[1],[]]}\n')
+
+
+def test_plain_values_are_what_json_has() -> None:
+    assert plain({2: (3, [4]), 1: ()}) == [[1, []], [2, [3, [4]]]]
+    assert plain(Stream.FORWARD) == 1
+    assert plain(range(2)) == [0, 1]
+    with pytest.raises(TypeError, match="a trace holds numbers, words and lists"):
+        plain(0.5)

@@ -1,0 +1,1 @@
+"""What an allocator was asked and what it answered, so that another build can be asked it too."""

@@ -1,0 +1,212 @@
+"""The calls of a storage as data: their names, the shapes of their arguments and answers.
+
+One table says what can be recorded, so a trace is decoded as strictly as it was written.  Events
+have no value that could be written down: a trace names each by a number, and whoever performs the
+calls makes events of its own.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, SupportsIndex, assert_never
+
+from msgspec import Meta
+
+from unikv.device.port import Event, Stream
+from unikv.errors import Shortage, UnikvError
+from unikv.storage import KVStorage
+
+MAX_BANDS = 64
+_FURTHEST = 2**48
+
+Number = Annotated[int, Meta(ge=-_FURTHEST, le=_FURTHEST)]
+EventNumber = Annotated[int, Meta(ge=1, le=_FURTHEST)]
+Numbers = list[Number]
+PerBand = Annotated[list[Numbers], Meta(max_length=MAX_BANDS)]
+Name = Annotated[str, Meta(max_length=200)]
+NumbersByBand = Annotated[list[tuple[Number, Numbers]], Meta(max_length=MAX_BANDS)]
+
+ANSWERED_ERRORS = (
+    UnikvError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What a call may raise and a trace writes down; anything else ends the recording."""
+
+
+class Part(Enum):
+    """The object that a call is made on."""
+
+    CHAIN = "chain"
+    USERS = "users"
+    REQUESTS = "requests"
+
+
+@dataclass(frozen=True, slots=True)
+class CallKind:
+    """One public call of a storage.
+
+    Attributes:
+        part, method: what is called.
+        arguments: a tuple type, which the arguments of a line must have.
+        answer: the type of the answer in a line.
+        events: the stream of the event that is the second argument; empty where there is none.
+    """
+
+    part: Part
+    method: str
+    arguments: Any
+    answer: Any
+    events: tuple[Stream, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The call in a trace, `part.method`."""
+        return f"{self.part.value}.{self.method}"
+
+
+_C, _U, _R = Part.CHAIN, Part.USERS, Part.REQUESTS
+_NONE = type(None)
+_TAKEN = tuple[Numbers, Numbers]
+_RECORD = tuple[Number, EventNumber, PerBand]
+_COPY = tuple[PerBand, EventNumber]
+
+CALLS: Mapping[str, CallKind] = {
+    kind.name: kind
+    for kind in (
+        CallKind(_C, "fits", tuple[Number, Number], bool),
+        CallKind(_C, "take", tuple[Number, Number], _TAKEN),
+        CallKind(_C, "reserve", tuple[Number, Number], Numbers),
+        CallKind(_C, "free", tuple[Numbers], _NONE),
+        CallKind(_C, "retire", tuple[Number, Numbers], _NONE),
+        CallKind(_C, "free_slots", tuple[Numbers], _NONE),
+        CallKind(_C, "launch_step", tuple[Number], _NONE),
+        CallKind(_C, "record_step", _RECORD, _NONE, (Stream.FORWARD,)),
+        CallKind(
+            _C,
+            "record_step_of_unknown_writes",
+            tuple[Number, EventNumber],
+            _NONE,
+            (Stream.FORWARD,),
+        ),
+        CallKind(_C, "process_step", tuple[Number], _NONE),
+        CallKind(_C, "flush", tuple[Number], Number),
+        CallKind(_C, "relieve", tuple[Number, Number], bool),
+        CallKind(_C, "translate", tuple[Number, Numbers], Numbers),
+        CallKind(_U, "name_reserved", tuple[Number, Numbers, Numbers], _NONE),
+        CallKind(_U, "cancel_reservation", tuple[Number, Numbers], _NONE),
+        CallKind(_U, "begin_backup", _COPY, Number, (Stream.BACKUP,)),
+        CallKind(_U, "begin_load", _COPY, Number, (Stream.LOAD,)),
+        CallKind(_U, "end_copy", tuple[Number], _NONE),
+        CallKind(_U, "hold_receive", tuple[Name, PerBand], _NONE),
+        CallKind(_U, "publish", tuple[Name, Name], NumbersByBand),
+        CallKind(_U, "begin_send", tuple[Name, PerBand], _NONE),
+        CallKind(_U, "release", tuple[Name], _NONE),
+        CallKind(_R, "take", tuple[()], Number),
+        CallKind(_R, "append", tuple[Number, Numbers], _NONE),
+        CallKind(_R, "give_back", tuple[Number], _NONE),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call with its arguments in plain form; an event is its number."""
+
+    kind: CallKind
+    arguments: tuple[object, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind.name}({', '.join(map(repr, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call: an answer in plain form, or the name of an error.
+
+    Attributes:
+        answer: numbers, words and lists of them; None where there is nothing to say.
+        error: the error's type, for a shortage with its kind behind a colon; empty without one.
+    """
+
+    answer: object
+    error: str = ""
+
+    def __str__(self) -> str:
+        return f"raises {self.error}" if self.error else f"answers {self.answer!r}"
+
+
+def plain(value: object) -> object:
+    """An argument or answer as numbers, words and lists; mappings as pairs in the order of keys.
+
+    Raises:
+        TypeError: if it is made of anything else.
+    """
+    # Nearly everything is a number, and the questions below are slow ones to ask.
+    if type(value) is int or value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Mapping):
+        return [[plain(key), plain(value[key])] for key in sorted(value)]
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    if isinstance(value, SupportsIndex):
+        return operator.index(value)
+    raise TypeError(
+        f"{value!r} is a {type(value).__name__}; a trace holds numbers, words and lists"
+    )
+
+
+def error_name(error: BaseException) -> str:
+    """How a trace names an error; its text may change from one build to the next."""
+    name = type(error).__name__
+    return f"{name}:{error.kind}" if isinstance(error, Shortage) else name
+
+
+def part_of(storage: KVStorage, part: Part) -> object:
+    """The object of a storage that calls of one part are made on."""
+    match part:
+        case Part.CHAIN:
+            return storage.chain
+        case Part.USERS:
+            return storage.chain.users
+        case Part.REQUESTS:
+            return storage.requests
+        case _:
+            assert_never(part)
+
+
+class Performer:
+    """Makes the calls of one trace on one storage.
+
+    Law: one event of its own for each event number, made when the number is first met.
+
+    Attributes:
+        storage: what the calls are made on.
+    """
+
+    __slots__ = ("_events", "storage")
+
+    def __init__(self, storage: KVStorage) -> None:
+        self.storage = storage
+        self._events: dict[object, Event] = {}
+
+    def perform(self, call: Call) -> Outcome:
+        """Make one call; errors of `ANSWERED_ERRORS` are outcomes too."""
+        kind, arguments = call.kind, list(call.arguments)
+        for stream in kind.events:
+            if arguments[1] not in self._events:
+                event = self.storage.chain.device.record_event(stream)
+                self._events[arguments[1]] = event
+            arguments[1] = self._events[arguments[1]]
+        try:
+            answer = getattr(part_of(self.storage, kind.part), kind.method)(*arguments)
+            return Outcome(plain(answer))
+        except ANSWERED_ERRORS as error:
+            return Outcome(None, error_name(error))
