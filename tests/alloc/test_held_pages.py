@@ -430,6 +430,14 @@ def test_a_question_counts_what_the_end_of_a_transfer_would_free() -> None:
     assert peers.waited == []
 
 
+def test_the_view_of_a_question_does_not_change_with_what_is_lent() -> None:
+    chain, _, _ = float_reached()
+    view = chain.relief.snapshot()
+    lend_to_send(chain, 1)
+    hold(chain, 2)
+    assert chain.relief.snapshot() is view
+
+
 def test_a_refused_demand_waits_for_no_transfer() -> None:
     chain, device, peers = float_reached()
     lend_to_send(chain, 1)
