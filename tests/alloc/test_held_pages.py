@@ -518,6 +518,20 @@ def test_the_end_of_a_transfer_alone_may_make_the_room() -> None:
     assert device.calls == []
 
 
+@each_loan
+def test_a_frontier_that_was_stuck_retreats_before_anything_is_planned_again(lend: Lend) -> None:
+    chain, device, peers = float_reached()
+    lend(chain, 1)
+    chain.retire(1, [1])
+    step = run_step(chain, device, 1)
+    device.calls.clear()
+    assert lines(chain) == ["_LLLLL.......", "_.....pL.....", "_..........LL"]
+    chain.take(0, 1)
+    assert lines(chain) == ["_LLLLLL......", "_......L.....", "_..........LL"]
+    assert peers.waited == [["transfer"]]
+    assert device.calls == [("wait", step), ("map", 0, (6,), (6,))]
+
+
 # Waits in vain --------------------------------------------------------------------------------
 
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from harness.check.layout_search import layout_exists
 from tests.alloc.small_chain import DiaryDevice, picture
 from unikv.alloc.chain import NO_TRANSFERS, ChainAllocator, Taken
-from unikv.alloc.clearance import CLEARANCE
 from unikv.alloc.pricing import Step, assert_plan, plan
 from unikv.alloc.relief import Relief
 from unikv.device.port import Event, StorageLayout, Stream
 from unikv.errors import Shortage
-from unikv.memory.arena import Arena
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,20 +216,9 @@ class WatchedEngine:
         self._check_snapshot()
 
     def _check_snapshot(self) -> None:
-        chain, layout = self.chain, self.device.layout
+        chain = self.chain
         view = chain.relief.snapshot()
-        arena = Arena(layout.sink_bytes, layout.total_bytes)
-        fresh = Relief(
-            arena,
-            chain.bands,
-            chain.steps,
-            chain.ledger,
-            chain.reclaim,
-            chain.mover,
-            NO_TRANSFERS,
-            CLEARANCE,
-            chain.counters,
-        )
+        fresh = Relief(chain.parts, chain.reclaim, chain.mover, NO_TRANSFERS)
         assert view == fresh.snapshot()
         nothing = [0] * len(chain.bands)
         spans = plan(view, nothing, Step.NO_MOVE)

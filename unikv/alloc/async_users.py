@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from unikv.alloc.band import Band
 from unikv.alloc.fences import Ranges, page_ranges
-from unikv.alloc.forward_steps import ForwardSteps
-from unikv.alloc.page_usage import PageLedger
+from unikv.alloc.parts import ChainParts
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.use import Use
-from unikv.device.port import Device, Event, Stream
+from unikv.device.port import Event, Stream
 from unikv.errors import OwnershipError
 
 
@@ -30,18 +29,11 @@ class AsyncUsers:
 
     __slots__ = ("_bands", "_device", "_ledger", "_reclaim", "_steps")
 
-    def __init__(
-        self,
-        bands: Sequence[Band],
-        device: Device,
-        steps: ForwardSteps,
-        ledger: PageLedger,
-        reclaim: Reclaim,
-    ) -> None:
-        self._bands = bands
-        self._device = device
-        self._steps = steps
-        self._ledger = ledger
+    def __init__(self, parts: ChainParts, reclaim: Reclaim) -> None:
+        self._bands = parts.bands
+        self._device = parts.device
+        self._steps = parts.steps
+        self._ledger = parts.ledger
         self._reclaim = reclaim
 
     def name_reserved(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:

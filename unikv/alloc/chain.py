@@ -18,6 +18,7 @@ from unikv.alloc.fences import page_ranges, wait_copies
 from unikv.alloc.float_band import FloatBand
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
+from unikv.alloc.parts import ChainParts
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
 from unikv.alloc.signals import NoTransfers, TransferWaiter
@@ -85,23 +86,14 @@ class ChainAllocator:
         self.counters = Counters()
         self.steps = ForwardSteps(device)
         self.ledger = PageLedger()
-        self.reclaim = Reclaim(self.bands, self.steps, self.ledger, clearance, self.counters)
-        self.mover = PageMover(
-            device, self.steps, self.ledger, self.reclaim, clearance, self.counters
-        )
         arena = Arena(layout.sink_bytes, layout.total_bytes)
-        self.relief = Relief(
-            arena,
-            self.bands,
-            self.steps,
-            self.ledger,
-            self.reclaim,
-            self.mover,
-            waiter,
-            clearance,
-            self.counters,
+        self.parts = ChainParts(
+            device, arena, self.bands, self.steps, self.ledger, clearance, self.counters
         )
-        self.users = AsyncUsers(self.bands, device, self.steps, self.ledger, self.reclaim)
+        self.reclaim = Reclaim(self.parts)
+        self.mover = PageMover(self.parts, self.reclaim)
+        self.relief = Relief(self.parts, self.reclaim, self.mover, waiter)
+        self.users = AsyncUsers(self.parts, self.reclaim)
         self._operations = 0
         self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
 

@@ -64,7 +64,7 @@ class CheckedUsers(AsyncUsers):
     __slots__ = ("_checks",)
 
     def __init__(self, chain: ChainAllocator, checks: CallChecks) -> None:
-        super().__init__(chain.bands, chain.device, chain.steps, chain.ledger, chain.reclaim)
+        super().__init__(chain.parts, chain.reclaim)
         self._checks = checks
 
     def name_reserved(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:

@@ -10,14 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from unikv.alloc.band import HOLE, LIVE, UNCLAIMED, Band
-from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
+from unikv.alloc.clearance import Clearance, InFlight, Toucher
 from unikv.alloc.fences import Ranges, page_ranges, wait_copies
-from unikv.alloc.forward_steps import ForwardSteps
-from unikv.alloc.page_usage import PageLedger
+from unikv.alloc.parts import ChainParts
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.signals import HOLDS
-from unikv.alloc.statistics import Counters
-from unikv.device.port import Device, Stream
+from unikv.device.port import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +88,13 @@ class PageMover:
         "_steps",
     )
 
-    def __init__(
-        self,
-        device: Device,
-        steps: ForwardSteps,
-        ledger: PageLedger,
-        reclaim: Reclaim,
-        clearance: ClearanceTable,
-        counters: Counters,
-    ) -> None:
-        self._device = device
-        self._steps = steps
-        self._ledger = ledger
+    def __init__(self, parts: ChainParts, reclaim: Reclaim) -> None:
+        self._device = parts.device
+        self._steps = parts.steps
+        self._ledger = parts.ledger
+        self._clearance = parts.clearance
+        self._counters = parts.counters
         self._reclaim = reclaim
-        self._clearance = clearance
-        self._counters = counters
 
     def compact(self, band: Band, limit: int) -> int:
         """Close holes of `band` with at most `limit` moves; returns how many pages moved.

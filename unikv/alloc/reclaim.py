@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unikv.alloc.band import Band
-from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
-from unikv.alloc.forward_steps import ForwardSteps
-from unikv.alloc.page_usage import PageLedger, Use
+from unikv.alloc.clearance import Clearance, InFlight, Toucher
+from unikv.alloc.page_usage import Use
+from unikv.alloc.parts import ChainParts
 from unikv.alloc.signals import TRANSFERS
-from unikv.alloc.statistics import Counters
 
 
 class Reclaim:
@@ -25,19 +24,12 @@ class Reclaim:
 
     __slots__ = ("_bands", "_clearance", "_counters", "_ledger", "_steps")
 
-    def __init__(
-        self,
-        bands: Sequence[Band],
-        steps: ForwardSteps,
-        ledger: PageLedger,
-        clearance: ClearanceTable,
-        counters: Counters,
-    ) -> None:
-        self._bands = bands
-        self._steps = steps
-        self._ledger = ledger
-        self._clearance = clearance
-        self._counters = counters
+    def __init__(self, parts: ChainParts) -> None:
+        self._bands = parts.bands
+        self._steps = parts.steps
+        self._ledger = parts.ledger
+        self._clearance = parts.clearance
+        self._counters = parts.counters
 
     def free(self, band: Band, pages: Sequence[int]) -> None:
         """Give up live pages: pending under the newest unprocessed step, holes without one."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unikv.alloc.band import Band
-from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
+from unikv.alloc.clearance import Clearance, InFlight, Toucher
 from unikv.alloc.compaction import PageMover, plan_relocation
-from unikv.alloc.forward_steps import ForwardSteps
-from unikv.alloc.page_usage import PageLedger
+from unikv.alloc.parts import ChainParts
 from unikv.alloc.pricing import Spans, Step, feasible, first_plan, move_order, plan
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.signals import HOLDS, TRANSFERS, TransferWaiter
 from unikv.alloc.snapshot import BandView, ChainView
-from unikv.alloc.statistics import Counters
 from unikv.alloc.use import Use
-from unikv.memory.arena import Arena
 
 
 class Relief:
@@ -40,28 +37,19 @@ class Relief:
     )
 
     def __init__(
-        self,
-        arena: Arena,
-        bands: Sequence[Band],
-        steps: ForwardSteps,
-        ledger: PageLedger,
-        reclaim: Reclaim,
-        mover: PageMover,
-        waiter: TransferWaiter,
-        clearance: ClearanceTable,
-        counters: Counters,
+        self, parts: ChainParts, reclaim: Reclaim, mover: PageMover, waiter: TransferWaiter
     ) -> None:
-        self._arena = arena
-        self._bands = bands
-        self._steps = steps
-        self._ledger = ledger
-        self._waiter = waiter
-        self._clearance = clearance
+        self._arena = parts.arena
+        self._bands = parts.bands
+        self._steps = parts.steps
+        self._ledger = parts.ledger
+        self._clearance = parts.clearance
+        self._counters = parts.counters
         self._reclaim = reclaim
         self._mover = mover
-        self._counters = counters
-        self._revisions = [band.revision for band in bands]
-        self._kept = self._snapshot([frozenset()] * len(bands))
+        self._waiter = waiter
+        self._revisions = [band.revision for band in self._bands]
+        self._kept = self._snapshot([frozenset()] * len(self._bands))
 
     def snapshot(self, pinned: Sequence[frozenset[Use]] = ()) -> ChainView:
         """Counts, spans and pins of every band, as the frozen input of a plan.
