@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 
 from harness.choices import Choices, between, percent
+from harness.errors import InputError
 from harness.ops import (
     Abort,
     Admit,
@@ -48,8 +49,13 @@ from unikv.advance import first_needed_page
 _ALWAYS = frozenset({"arrive", "admit", "chunk", "decode", "launch", "process"})
 """Operations that no swarm switches off: without them nothing happens."""
 
-LAYOUT_OPERATIONS = frozenset({"flush", "relieve"})
-"""Operations of the `layout` family: for subjects that can move pages."""
+FAMILIES: Mapping[str, frozenset[str]] = {
+    "windows": frozenset({"advance"}),
+    "state": frozenset({"checkpoint"}),
+    "prefix": frozenset({"cache_prefix", "evict_prefix"}),
+    "layout": frozenset({"flush", "relieve"}),
+}
+"""Families that a subject may lack, with their operations; the others every engine needs."""
 
 _TRIES = 10
 """Draws of an operation that turns out impossible before time passes instead."""
@@ -64,6 +70,9 @@ class Generator:
         strategy: `random` keeps the scenario's weights, `swarm` skews them for this seed.
         traffic: requests to arrive in order, scaled; without it lengths are drawn.
         families: what the subject supports; operations of other families are never drawn.
+
+    Raises:
+        InputError: if a family is unknown.
     """
 
     def __init__(
@@ -72,7 +81,7 @@ class Generator:
         choices: Choices,
         strategy: str,
         traffic: Traffic | None,
-        families: frozenset[str] = frozenset({"layout"}),
+        families: frozenset[str] = frozenset(FAMILIES),
     ) -> None:
         self._choices = choices
         self._requests = scenario.requests
@@ -89,8 +98,13 @@ class Generator:
         self._unknown_percent = scenario.loop.unknown_writes_percent
         self._read_end_late = percent(choices, 25)
         self._barrier_percent = (100, 90, 50)[choices.below(3)]
-        if "layout" not in families:
-            weights = {name: w for name, w in weights.items() if name not in LAYOUT_OPERATIONS}
+        unknown = sorted(families - FAMILIES.keys())
+        if unknown:
+            raise InputError(
+                f"subject: families {unknown} are unknown; known: {', '.join(FAMILIES)}"
+            )
+        for family in FAMILIES.keys() - families:
+            weights = {name: w for name, w in weights.items() if name not in FAMILIES[family]}
         makers = [(self._makers()[name], weight) for name, weight in weights.items() if weight]
         self._bounds = list(accumulate(weight for _, weight in makers))
         self._choose = [maker for maker, _ in makers]

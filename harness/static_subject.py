@@ -70,7 +70,7 @@ class _Pool:
 class StaticSubject:
     """Static pools in chain order, each with its planned share of the arena."""
 
-    families = frozenset({"requests", "steps", "windows", "state", "prefix", "time"})
+    families = frozenset({"windows", "state", "prefix"})
     shares_bytes = False
 
     def __init__(self, layout: StorageLayout, device: Device) -> None:

@@ -2,6 +2,18 @@
 
 One subject serves one rank.  It is built on a `StorageLayout` and a device port, answers the calls
 below and shows its bookkeeping in one flat form, so that a check compares memory, not objects.
+
+The contract that the checks hold it to:
+
+- A free is logical: it unbinds on the host and in the device map at once, and waits for nothing.
+- Freed pages are *pending* under the newest step that is recorded and not processed, and holes at
+  once when there is none.  They return when that step is processed, or earlier once the schedule
+  stream has waited the step's event through the port; under any other step no page is a hole.
+- A step's writes are in the ledger from `record_step` until the step is processed or the schedule
+  stream has waited its event.
+- Zeroed bands zero a page each time it is handed out, behind every earlier use of its bytes.
+- Page 0 and id 0 stand for the sink: pages lie between `ceil(sink_bytes / page_bytes)` and
+  `total_bytes // page_bytes`, and a page map or inverse map holds 0 for "nothing".
 """
 
 from __future__ import annotations
@@ -39,7 +51,8 @@ class Book(NamedTuple):
     """A subject's account of one band.
 
     Attributes:
-        states: state of every page, by page: 0 unclaimed, 1 live, 2 hole, 3 pending, 4 fixed.
+        states: state of every page, by page, `total_bytes // page_bytes` of them: 0 unclaimed,
+            1 live, 2 hole, 3 pending, 4 fixed.
         span: claimed pages `[low, high)`; `(0, 0)` when there are none.
         counts: live, hole, pending and fixed pages, as it counts them.
     """
@@ -56,8 +69,8 @@ class Subject(Protocol):
     other exception is reported as a violation.
 
     Attributes:
-        families: operation families it supports, and the generator keeps to them: `requests`,
-            `steps`, `windows`, `state`, `prefix`, `time`, and `layout` if it can move pages.
+        families: operation families it supports beyond requests and steps, and the generator
+            keeps to them: `windows`, `state`, `prefix`, and `layout` if it can move pages.
         shares_bytes: whether any band may use any free byte, which tells the judge of a refusal
             which layouts exist.
     """
@@ -134,7 +147,7 @@ class Subject(Protocol):
         ...
 
     def inverse_map(self, band: int) -> list[int]:
-        """Id of every page, 0 where unbound."""
+        """Id of every page, 0 where unbound; entries beyond the last page are not looked at."""
         ...
 
     def row(self, row: int) -> list[int]:

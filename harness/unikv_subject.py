@@ -12,7 +12,7 @@ from unikv.storage import KVStorage
 class UnikvSubject:
     """A `KVStorage` on one rank's port."""
 
-    families = frozenset({"requests", "steps", "windows", "state", "prefix", "layout", "time"})
+    families = frozenset({"windows", "state", "prefix", "layout"})
     shares_bytes = True
 
     def __init__(self, layout: StorageLayout, device: Device) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 from harness.check import effects
@@ -152,11 +153,12 @@ class World:
         except UnikvError as error:
             kind = type(error).__name__
             self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {error}")
-        except (AssertionError, LookupError, ValueError, TypeError, StopIteration) as error:
+        except _MISTAKES as error:
             if _raised_by_the_harness(error):
                 raise
             kind = type(error).__name__
-            self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {kind}: {error}")
+            what = f"{name}{arguments}: {kind} at {_place(error)}: {error}"
+            self.truth.note("assertion", f"{kind} in {name}", what)
         raise BrokenSubject
 
     def take(self, pages: int, slots: int) -> Answer | None:
@@ -181,7 +183,11 @@ class World:
                     f"{pages} pages and {slots} slots fit, but the take says: {answer}",
                 )
             return None
-        assert isinstance(answer, Answer)
+        if not isinstance(answer, Answer):
+            self.truth.note(
+                "assertion", "answer of another type", f"take answers {answer!r}, not an Answer"
+            )
+            raise BrokenSubject
         if not promised:
             self.truth.note(
                 "capacity",
@@ -322,11 +328,34 @@ class World:
         request.reset()
 
 
-def _raised_by_the_harness(error: BaseException) -> bool:
-    """Whether our own device or books failed under the allocator's call: then it is our bug."""
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What a mistake in an allocator raises."""
+
+
+def _innermost(error: BaseException) -> TracebackType:
     frame = error.__traceback__
     assert frame is not None
     while frame.tb_next is not None:
         frame = frame.tb_next
-    module: str = frame.tb_frame.f_globals["__name__"]
+    return frame
+
+
+def _raised_by_the_harness(error: BaseException) -> bool:
+    """Whether our own device or books failed under the allocator's call: then it is our bug."""
+    module: str = _innermost(error).tb_frame.f_globals["__name__"]
     return module.startswith(("harness.device.", "harness.truth", "harness.world"))
+
+
+def _place(error: BaseException) -> str:
+    """Module and line that raised."""
+    frame = _innermost(error)
+    return f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"

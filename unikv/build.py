@@ -29,7 +29,6 @@ def build_kv_storage(plan: KVStoragePlan, size: KVStorageSize, device: Device) -
     Raises:
         BuildError: if the device has no streams; if `size` is not of `plan`.
     """
-    _refuse_without_streams(device)
     return KVStorage(storage_layout(plan, size), device)
 
 
@@ -74,15 +73,6 @@ def _band_layout(plan: KVStoragePlan, sub_pool: SubPool, arena: Arena) -> BandLa
         mints=mints,
         zeroed=zeroed,
     )
-
-
-def _refuse_without_streams(device: Device) -> None:
-    name = type(device).__name__
-    if not device.has_streams:
-        raise BuildError(
-            f"device {name}: has_streams is {device.has_streams}; allowed: True, because the "
-            "order of streams and events is all that keeps a page from its next writer"
-        )
 
 
 def _refuse_foreign_size(plan: KVStoragePlan, size: KVStorageSize) -> None:

@@ -14,6 +14,8 @@ from unikv.alloc.clearance import CLEARANCE, ClearanceTable
 from unikv.alloc.invariants import Finding, InvariantLevel, Invariants, level_from_environment
 from unikv.alloc.statistics import Statistics
 from unikv.device.port import Device, StorageLayout
+from unikv.errors import BuildError
+from unikv.layout_rules import check_layout
 from unikv.requests import RequestTable
 
 
@@ -45,8 +47,15 @@ class KVStorage:
                 says.
 
         Raises:
+            BuildError: if the layout breaks a rule, or the device has no streams.
             SettingError: if the environment asks for a level that there is not.
         """
+        check_layout(layout)
+        if not device.has_streams:
+            raise BuildError(
+                f"device {type(device).__name__}: has_streams is False; allowed: True, because the"
+                " order of streams and events is all that keeps a page from its next writer"
+            )
         if invariants is None:
             invariants = Invariants(level_from_environment())
         self.layout = layout

@@ -24,7 +24,8 @@ def examine(world: World) -> list[Violation]:
         states, (low, high), counts = world.books[band]
         counted = (states.count(1), states.count(2), states.count(3), states.count(4))
         if counts != counted:
-            _report(world, found, "counts", f"{part.name!r} counts {counts}, holds {counted}")
+            text = f"{part.name!r} counts {_named(counts)}; its page states say {_named(counted)}"
+            _report(world, found, "counts", text)
         if sum(counted) != high - low or states[low:high].count(0):
             text = f"{part.name!r} claims {sum(counted)} pages in span {low}..{high}"
             _report(world, found, "span", text)
@@ -58,6 +59,10 @@ def _free_at_a_moving_edge(world: World, band: int, states: bytes, low: int, hig
     at_low = (band > 0 or last == 0) and states[low] == _HOLE
     at_high = band < last and states[high - 1] == _HOLE
     return at_low or at_high
+
+
+def _named(counts: tuple[int, int, int, int]) -> str:
+    return "live {}, holes {}, pending {}, fixed {}".format(*counts)
 
 
 def _report(world: World, found: list[Violation], detail: str, text: str) -> None:

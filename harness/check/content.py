@@ -82,11 +82,12 @@ def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
             return
     wanted = (prefix.blocks, len(prefix.pages) * world.setup.page_slots)
     if prefix.slot and world.truth.state_tokens.get(prefix.slot) != wanted:
+        _, tokens = world.truth.state_tokens.get(prefix.slot, ((), 0))
         world.truth.note(
             "content",
             "state of other tokens",
-            f"{request.name} resumes from slot {prefix.slot}, which holds the state of"
-            f" {world.truth.state_tokens.get(prefix.slot)}, not of {wanted}",
+            f"{request.name} resumes after {wanted[1]} tokens of its prompt from slot"
+            f" {prefix.slot}, which holds the state after {tokens} tokens, or of another prompt",
         )
 
 

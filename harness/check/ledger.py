@@ -28,7 +28,7 @@ def examine(world: World) -> list[Violation]:
             if states[page] == _PENDING:
                 claimed -= 1
             elif step > retired:
-                text = f"{name!r} page {page} is not pending, but step {step} may still touch it"
+                text = f"band {name!r} page {page} is not pending, but step {step} may touch it"
                 _report(world, found, "free too early", text)
         if claimed:
             pages = [
@@ -36,7 +36,7 @@ def examine(world: World) -> list[Violation]:
                 for page, state in enumerate(states)
                 if state == _PENDING and page not in pending
             ]
-            text = f"{name!r} pages {pages} are pending, but no step in flight can touch them"
+            text = f"band {name!r} pages {pages} are pending, but no step in flight can touch them"
             _report(world, found, "kept too long", text)
     _compare_writes(world, found, retired)
     return found
@@ -56,13 +56,16 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
     if ours != theirs:
         lacking = sorted((step, band, sorted(pages)) for step, band, pages in ours - theirs)
         extra = sorted((step, band, sorted(pages)) for step, band, pages in theirs - ours)
-        text = f"(step, band, pages) of writes: lacking {lacking}, too many {extra}"
-        _report(world, found, "writes differ", text)
+        names = [band.name for band in world.layout.bands]
+        parts = [
+            f"{word} the write of step {step} to pages {pages or 'unknown'} of band {names[band]!r}"
+            for word, entries in (("lacks", lacking), ("still has", extra))
+            for step, band, pages in entries
+        ]
+        _report(world, found, "writes differ", "the allocator's ledger " + ", ".join(parts))
 
 
 def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
     found.append(
-        Violation(
-            check="ledger", what=f"band {text}", detail=detail, operation=world.device.operation
-        )
+        Violation(check="ledger", what=text, detail=detail, operation=world.device.operation)
     )

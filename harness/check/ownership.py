@@ -36,7 +36,8 @@ def examine(world: World) -> list[Violation]:
             found.append(
                 Violation(
                     check="ownership",
-                    what=f"band {part.name!r}: rows of ids {differing} are bound or held, not both",
+                    what=f"band {part.name!r}: ids {differing} have a row that nobody wants, or no"
+                    " row though somebody wants one",
                     detail="held and bound rows differ",
                     operation=world.device.operation,
                 )

@@ -102,6 +102,7 @@ class ChainAllocator:
 
         Between launch and record of a step the answer is about the moment after the record.
         """
+        self._check_counts(pages, slots)
         demand = self._demand(pages, slots)
         return self._short_ids(demand) is None and self.relief.fits(demand)
 
@@ -119,10 +120,7 @@ class ChainAllocator:
             ValueError: for a negative count, or slots where no band holds state; nothing has
                 changed then.
         """
-        if pages < 0 or slots < 0:
-            raise ValueError(f"take of {pages} pages and {slots} slots; counts are 0 or more")
-        if slots and True not in self._takes_slots:
-            raise ValueError(f"take of {slots} slots, but no band of this chain holds state")
+        self._check_counts(pages, slots)
         self._begin("take")
         demand = self._demand(pages, slots)
         short = self._short_ids(demand)
@@ -288,6 +286,12 @@ class ChainAllocator:
         self.steps.check_between_steps(name)
         self._operations += 1
         return Operation(self._operations, name)
+
+    def _check_counts(self, pages: int, slots: int) -> None:
+        if pages < 0 or slots < 0:
+            raise ValueError(f"demand of {pages} pages and {slots} slots; counts are 0 or more")
+        if slots and True not in self._takes_slots:
+            raise ValueError(f"demand of {slots} slots, but no band of this chain holds state")
 
     def _demand(self, pages: int, slots: int) -> list[int]:
         return [slots if takes_slots else pages for takes_slots in self._takes_slots]
