@@ -52,10 +52,17 @@ class UnitIds:
         """Let each id name the page at the same place.
 
         Raises:
-            OwnershipError: if an id or a page is bound already; nothing has changed then.
+            OwnershipError: if an id is out of range, or an id or a page is bound already or listed
+                twice; nothing has changed then.
         """
         assert len(ids) == len(pages)
         forward, inverse = self.forward, self.inverse
+        self._check_range(ids)
+        if len(set(ids)) < len(ids) or len(set(pages)) < len(pages):
+            raise OwnershipError(
+                f"band {self.name!r}: bind of ids {list(ids)} to pages {list(pages)}; each may be"
+                " listed once"
+            )
         for unit, page in zip(ids, pages, strict=True):
             if forward[unit] or inverse[page]:
                 raise OwnershipError(
@@ -106,11 +113,7 @@ class UnitIds:
         Raises:
             OwnershipError: if an id is out of range or unbound.
         """
-        if ids and (min(ids) < 1 or max(ids) >= len(self.forward)):
-            wrong = [unit for unit in ids if not 1 <= unit < len(self.forward)]
-            raise OwnershipError(
-                f"band {self.name!r}: ids {wrong} are outside 1..{len(self.forward) - 1}"
-            )
+        self._check_range(ids)
         forward = self.forward
         pages = [forward[unit] for unit in ids]
         if 0 in pages:
@@ -121,6 +124,13 @@ class UnitIds:
                 " only a bound id may be freed or used"
             )
         return pages
+
+    def _check_range(self, ids: Sequence[int]) -> None:
+        if ids and (min(ids) < 1 or max(ids) >= len(self.forward)):
+            wrong = [unit for unit in ids if not 1 <= unit < len(self.forward)]
+            raise OwnershipError(
+                f"band {self.name!r}: ids {wrong} are outside 1..{len(self.forward) - 1}"
+            )
 
 
 class MintedIds:
