@@ -143,8 +143,11 @@ class Run:
         if world.asked:
             world.books = world.subjects[0].books()
         self._passes[0] += 1
-        for _, examine in _ON_DEVICE:
-            found += examine(world)
+        device = world.device
+        # Nothing noted, no race, no bad read, not at rest: then none of them has anything to say.
+        if world.truth.problems or device.races or device.bad_reads or world.at_rest:
+            for _, examine in _ON_DEVICE:
+                found += examine(world)
         world.truth.problems.clear()
         if world.asked and not found:
             self._passes[3] += 1
@@ -161,8 +164,9 @@ class Run:
                 self._passes[2] += 1
                 for _, examine in _AFTER_CHANGES:
                     found += examine(world)
-        if not found:
+        if not found and world.capacity_answers:
             found += capacity.examine(world)
+        if not found and world.at_rest:
             found += idle.examine(world)
         self.violations += found
         return found

@@ -224,7 +224,10 @@ class Truth:
         self.bound[band] -= 1
         self.bound_ids[band][unit] = 0
         each = self._granules[band]
-        self._granule_owner[page * each : page * each + each] = [0] * each
+        if each == 1:
+            self._granule_owner[page] = 0
+        else:
+            self._granule_owner[page * each : page * each + each] = [0] * each
         step = self.newest_recorded
         if moved and step <= self.retired_through:
             step = 0
