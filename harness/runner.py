@@ -5,8 +5,10 @@ A run is a function of its setup and trace, and the trace is a function of scena
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 
 import msgspec
@@ -222,6 +224,23 @@ class Run:
         )
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection within one run.
+
+    A run keeps every launch until its end, so a collection in the middle visits them all and frees
+    nothing: an eighth of the time.  What a run leaves behind is collected after it.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_collector_paused()
 def run_seed(
     scenario: Scenario,
     name: str,
@@ -264,6 +283,7 @@ def run_seed(
     return run.result(name, seed)
 
 
+@_collector_paused()
 def run_trace(
     setup: Setup,
     trace: Sequence[Operation],

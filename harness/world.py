@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
+from weakref import proxy
 
 from harness.check import effects
 from harness.device.modeled import ModeledDevice, ModeledEvent
@@ -85,7 +86,8 @@ class World:
         # One upload a step: as many buffers as steps that may be unprocessed at once.
         self.device = ModeledDevice(self.layout, setup.ranks, setup.steps_in_flight)
         self.truth = Truth(self.layout, self.device)
-        self.device.witness = self.truth
+        # Truth knows the device, and the device asks it only when something was found.
+        self.device.witness = proxy(self.truth)
         self.engine = Engine(self.device, setup.steps_in_flight)
         self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
         self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
@@ -145,7 +147,8 @@ class World:
         try:
             return getattr(self.subjects[rank], name)(*arguments)
         except Shortage as shortage:
-            return shortage
+            # An answer, kept for a while: its traceback would keep the whole world with it.
+            return shortage.with_traceback(None)
         except OwnershipError as error:
             self.truth.note("ownership", "allocator refused a legal call", f"{name}: {error}")
         except StepOrderError as error:
