@@ -26,6 +26,11 @@ class Axis:
         """Page at `depth`."""
         return self.base + self.step * depth
 
+    def pages(self, low: int, high: int) -> range:
+        """Pages at the depths `[low, high)`, in the order of depth."""
+        base, step = self.base, self.step
+        return range(base + step * low, base + step * high, step)
+
     def depth_of(self, page: int) -> int:
         """Depth of `page`."""
         return (page - self.base) * self.step

@@ -16,6 +16,14 @@ from unikv.ids.unit_ids import UnitIds
 
 UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
 
+# One byte per state, for what `bytes` does faster than a loop.
+_BYTE = tuple(bytes([state]) for state in range(5))
+# So many pages or more, at most so many times as far apart, are marked as one piece.
+_MANY, _DENSE = 16, 4
+# Most retreats are short.  Past so many pages holes are counted in pieces: the first so long, the
+# next ones longer.
+_NEAR, _PIECE = 16, 64
+
 
 class BandCounts(NamedTuple):
     """Claimed pages by state: `live + holes + pending + fixed == high - low`."""
@@ -84,18 +92,23 @@ class Band:
 
     def take_holes(self, count: int) -> list[int]:
         """Up to `count` pages that were holes and are live from now on, lowest depth first."""
-        states, high, depth = self.states, self.high, self._hint
-        base, step = self.axis.base, self.axis.step
+        states, high, axis = self.states, self.high, self.axis
+        base, step = axis.base, axis.step
+        depth = states.find(HOLE, self._hint, high)
+        end = depth + count
         taken: list[int] = []
-        while len(taken) < count:
-            depth = states.find(HOLE, depth, high)
-            if depth < 0:
-                depth = high
-                break
+        if count > 1 and depth >= 0 and end <= high and states[depth:end] == _BYTE[HOLE] * count:
+            states[depth:end] = _BYTE[LIVE] * count
+            taken += axis.pages(depth, end)
+            depth = end
+        while 0 <= depth < high and len(taken) < count:
+            if states[depth] != HOLE:
+                depth = states.find(HOLE, depth, high)
+                continue
             states[depth] = LIVE
             taken.append(base + step * depth)
             depth += 1
-        self._hint = depth
+        self._hint = depth if depth >= 0 else high
         self.revision += 1
         self.holes -= len(taken)
         self.live += len(taken)
@@ -162,12 +175,15 @@ class Band:
             self.low = self.high = self._hint = low
         assert low <= self.low, "a claim only grows the span"
         assert self.high <= high, "a claim only grows the span"
-        for start, end in ((low, self.low), (self.high, high)):
-            self.states[start:end] = bytes([HOLE]) * (end - start)
+        if low < self.low:
+            self.states[low : self.low] = _BYTE[HOLE] * (self.low - low)
+            self._hint = low
+        else:
+            self._hint = min(self._hint, self.high)
+        self.states[self.high : high] = _BYTE[HOLE] * (high - self.high)
         self.holes += (high - low) - (self.high - self.low)
         self.low, self.high = low, high
         self.revision += 1
-        self._hint = min(self._hint, low)
 
     def relocate(self, low_page: int, high_page: int, moved: Sequence[int]) -> None:
         """Take pages `[low_page, high_page)` as the span, with `moved` live in their new places.
@@ -176,23 +192,24 @@ class Band:
         every pending page, none of which may lie outside; everything else inside becomes a hole.
         """
         low, high = self.axis.span_of_pages(low_page, high_page)
-        # What a relief cannot settle is under a transfer, and the span is planned around that.
-        assert self.states.count(PENDING, low, high) == self.pending, (
-            "a relief settles every batch before it relocates"
+        states, was_low, was_high = self.states, self.low, self.high
+        given_up = ((was_low, min(was_high, low)), (max(was_low, high), was_high))
+        gained = ((low, min(high, was_low)), (max(low, was_high), high))
+        live, pending, fixed = (
+            sum(states.count(state, start, end) for start, end in given_up if start < end)
+            for state in (LIVE, PENDING, FIXED)
         )
-        kept = self.states[low:high].replace(bytes([UNCLAIMED]), bytes([HOLE]))
-        self.states[self.low : self.high] = bytes(self.high - self.low)
-        self.states[low:high] = kept
+        # What a relief cannot settle is under a transfer, and the span is planned around that.
+        assert not pending, "a relief settles every batch before it relocates"
+        assert not fixed, "a relocation lost a fixed page"
+        assert live == len(moved), "a relocation lost or doubled a live page"
+        for pieces, state in ((given_up, UNCLAIMED), (gained, HOLE)):
+            for start, end in pieces:
+                if start < end:
+                    states[start:end] = _BYTE[state] * (end - start)
         self.low, self.high = low, high
-        self.revision += 1
+        self._mark(moved, HOLE, LIVE)
         self._hint = low
-        base, step = self.axis.base, self.axis.step
-        for page in moved:
-            depth = (page - base) * step
-            assert self.states[depth] == HOLE
-            self.states[depth] = LIVE
-        assert self.states.count(LIVE) == self.live, "a relocation lost or doubled a live page"
-        assert self.states.count(FIXED) == self.fixed, "a relocation lost a fixed page"
         self.holes = high - low - self.live - self.fixed - self.pending
 
     def retreat(self) -> int:
@@ -201,7 +218,17 @@ class Band:
 
     def _mark(self, pages: Sequence[int], before: int, after: int) -> None:
         self.revision += 1
-        states, base, step = self.states, self.axis.base, self.axis.step
+        states, base, step, count = self.states, self.axis.base, self.axis.step, len(pages)
+        if count >= _MANY and abs(pages[-1] - pages[0]) < _DENSE * count:
+            low, high = self.axis.span_of_pages(min(pages), max(pages) + 1)
+            piece = states[low:high]
+            # The pages are distinct, so if no others of the piece are in this state, all that are
+            # in it change.
+            if piece.count(before) == count:
+                states[low:high] = piece.replace(_BYTE[before], _BYTE[after])
+                if after == HOLE and low < self._hint:
+                    self._hint = low
+                return
         lowest = len(states)
         for page in pages:
             depth = (page - base) * step
@@ -212,6 +239,17 @@ class Band:
         if after == HOLE and lowest < self._hint:
             self._hint = lowest
 
+    def _holes_end(self, low: int, high: int) -> int:
+        """Depth from which on `[low, high)` has nothing but holes."""
+        states, start, width = self.states, max(low, high - _NEAR), _PIECE
+        while high > start and states[high - 1] == HOLE:
+            high -= 1
+        while low < start == high:
+            start = max(low, high - width)
+            high = start + len(states[start:high].rstrip(_BYTE[HOLE]))
+            width *= 4
+        return high
+
 
 class EndBand(Band):
     """A band that starts at a wall: depth 0 stays its origin and only the far edge moves."""
@@ -221,11 +259,11 @@ class EndBand(Band):
     def retreat(self) -> int:
         """Give up the holes that the frontier touches."""
         states, high = self.states, self.high
-        while high > 0 and states[high - 1] == HOLE:
-            high -= 1
-            states[high] = UNCLAIMED
-        left = self.high - high
+        if not high or states[high - 1] != HOLE:
+            return 0
+        self.high = self._holes_end(0, high)
+        left = high - self.high
+        states[self.high : high] = bytes(left)
         self.revision += left
-        self.high = high
         self.holes -= left
         return left

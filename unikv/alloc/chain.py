@@ -131,18 +131,15 @@ class ChainAllocator:
         if spans is None:
             self.counters.shortages += 1
             raise Shortage("bytes", "", sum(demand), sum(band.holes for band in self.bands))
-        taken = [
-            self._acquire(band, count, span)
-            for band, count, span in zip(self.bands, demand, spans, strict=True)
-        ]
+        taken = list(map(self._acquire, self.bands, demand, spans))
         ids = self.minted[self.owner.index].mint(pages)
         slot_ids: list[int] = []
-        for band, got in zip(self.bands, taken, strict=True):
-            if self._binds_owner_ids(band):
-                self._hand_out(band, ids, got)
-            else:
+        for band, got, takes_slots in zip(self.bands, taken, self._takes_slots, strict=True):
+            if takes_slots:
                 slot_ids = self.minted[band.index].mint(slots)
                 self._hand_out(band, slot_ids, got)
+            else:
+                self._hand_out(band, ids, got)
         return Taken(ids, slot_ids)
 
     def reserve(self, band: int, count: int) -> list[int]:
@@ -312,8 +309,8 @@ class ChainAllocator:
     def _acquire(self, band: Band, count: int, span: tuple[int, int]) -> list[int]:
         if not count:
             return []
-        pages = band.take_holes(count)
-        if len(pages) < count:
+        pages = band.take_holes(count) if band.holes else []
+        if len(pages) < count and band.pending:
             self.reclaim.settle(band, count - len(pages))
             pages += band.take_holes(count - len(pages))
         if len(pages) < count:
@@ -324,7 +321,8 @@ class ChainAllocator:
         if fences:
             ranges = page_ranges(band.layout.page_bytes, pages)
             wait_copies(self.device, self._clearance, fences, Toucher.HAND_OUT, ranges)
-        self.reclaim.retreat(band)
+        if band.holes:
+            self.reclaim.retreat(band)
         self.counters.taken_pages += count
         return pages
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain as chained
+from itertools import islice
 
-from unikv.alloc.band import HOLE, LIVE, UNCLAIMED, Band
+from unikv.alloc.band import HOLE, LIVE, Band
 from unikv.alloc.clearance import Clearance, InFlight, Toucher
 from unikv.alloc.fences import Ranges, page_ranges, wait_copies
+from unikv.alloc.page_search import highest, lowest
 from unikv.alloc.parts import ChainParts
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.signals import HOLDS
@@ -31,7 +34,7 @@ class MovePlan:
 
     def __post_init__(self) -> None:
         assert len(self.sources) == len(self.targets)
-        assert not set(self.sources) & set(self.targets)
+        assert set(self.sources).isdisjoint(self.targets)
 
 
 def plan_compaction(band: Band, limit: int, pinned: Collection[int] = ()) -> MovePlan:
@@ -39,18 +42,22 @@ def plan_compaction(band: Band, limit: int, pinned: Collection[int] = ()) -> Mov
 
     Pages in `pinned` stay where they are.
     """
-    states, high, page_at = band.states, band.high, band.axis.page_at
-    sources: list[int] = []
-    targets: list[int] = []
-    hole, live = states.find(HOLE, band.low, high), states.rfind(LIVE, band.low, high)
-    while len(sources) < limit and 0 <= hole < live:
-        source = page_at(live)
-        live = states.rfind(LIVE, band.low, live)
-        if source not in pinned:
-            sources.append(source)
-            targets.append(page_at(hole))
-            hole = states.find(HOLE, hole + 1, high)
-    return MovePlan(tuple(sources), tuple(targets))
+    # Where the live pages would end if they lay side by side; what may not move only adds to it.
+    packed = band.low + band.live
+    reach = packed + band.pending + band.fixed
+    targets = lowest(band, HOLE, band.low, reach, min(limit, band.holes))
+    if not targets:
+        return MovePlan((), ())
+    shallowest = max(band.low, packed - len(pinned))
+    sources = highest(band, LIVE, shallowest, band.high, len(targets) + len(pinned))
+    if pinned:
+        sources = [page for page in sources if page not in pinned]
+    # Targets come from below and sources from above, so the pairs worth a move are the first.
+    step = band.axis.step
+    moves = min(len(targets), len(sources))
+    while moves and (targets[moves - 1] - sources[moves - 1]) * step > 0:
+        moves -= 1
+    return MovePlan(tuple(sources[:moves]), tuple(targets[:moves]))
 
 
 def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
@@ -60,20 +67,14 @@ def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
     ever a source.  Free slots are chosen lowest depth first.
     """
     low, high = band.axis.span_of_pages(*span)
-    states = band.states
-    sources = [
-        depth
-        for depth in range(band.low, band.high)
-        if states[depth] == LIVE and not low <= depth < high
-    ]
-    targets: list[int] = []
-    for depth in range(low, high):
-        if len(targets) == len(sources):
-            break
-        if states[depth] in (UNCLAIMED, HOLE):
-            targets.append(depth)
-    page_at = band.axis.page_at
-    return MovePlan(tuple(map(page_at, sources)), tuple(map(page_at, targets)))
+    sources = lowest(band, LIVE, band.low, min(low, band.high), band.live)
+    sources += lowest(band, LIVE, max(high, band.low), band.high, band.live)
+    if not sources:
+        return MovePlan((), ())
+    inside = lowest(band, HOLE, max(low, band.low), min(high, band.high), len(sources))
+    below = band.axis.pages(low, min(high, band.low))
+    above = band.axis.pages(max(low, band.high), high)
+    return MovePlan(tuple(sources), tuple(islice(chained(below, inside, above), len(sources))))
 
 
 class PageMover:
@@ -116,9 +117,10 @@ class PageMover:
     def copy(self, band: Band, plan: MovePlan) -> None:
         """Copy and rebind one batch.  The caller accounts for the pages' states."""
         self._wait_writers(band, plan.sources)
-        size = band.layout.page_bytes
-        self._wait_copies(Toucher.MOVE_SOURCE, page_ranges(size, plan.sources))
-        self._wait_copies(Toucher.HAND_OUT, page_ranges(size, plan.targets))
+        if self._ledger.fences:
+            size = band.layout.page_bytes
+            self._wait_copies(Toucher.MOVE_SOURCE, page_ranges(size, plan.sources))
+            self._wait_copies(Toucher.HAND_OUT, page_ranges(size, plan.targets))
         self._device.move_pages(Stream.SCHEDULE, band.index, plan.sources, plan.targets)
         ids = band.ids.rebind(plan.sources, plan.targets)
         self._device.write_map(Stream.SCHEDULE, band.index, ids, plan.targets)

@@ -15,10 +15,9 @@ class FloatBand(Band):
 
     def retreat(self) -> int:
         """Give up the holes that either frontier touches; an empty float gives up its span."""
-        states, low, high = self.states, self.low, self.high
-        while low < high and states[high - 1] == HOLE:
-            high -= 1
-            states[high] = UNCLAIMED
+        states, low = self.states, self.low
+        high = self._holes_end(low, self.high)
+        states[high : self.high] = bytes(self.high - high)
         while low < high and states[low] == HOLE:
             states[low] = UNCLAIMED
             low += 1

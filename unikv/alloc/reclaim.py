@@ -146,9 +146,9 @@ class Reclaim:
 
     def _never_offered(self) -> bool:
         # Both rules rest on one fact: a pending page is no hole to take and no edge to give up.
-        return all(
-            self._clearance[toucher, InFlight.FORWARD] is Clearance.NEVER_OFFERED
-            for toucher in (Toucher.HAND_OUT, Toucher.GROWTH)
+        return (
+            self._clearance[Toucher.HAND_OUT, InFlight.FORWARD] is Clearance.NEVER_OFFERED
+            and self._clearance[Toucher.GROWTH, InFlight.FORWARD] is Clearance.NEVER_OFFERED
         )
 
     def _settle_through(self, step: int) -> None:

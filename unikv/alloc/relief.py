@@ -7,6 +7,7 @@ taken, and nothing after the plan looks at a gap.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import ge
 
 from unikv.alloc.band import Band
 from unikv.alloc.clearance import Clearance, InFlight, Toucher
@@ -77,14 +78,17 @@ class Relief:
                 wall = self._arena.first_page(page_bytes) if index == 0 else 0
             # Unlike `span`, this keeps an empty end at its wall, where a plan looks for it.
             low, high = band.axis.pages_of_span(band.low, band.high)
-            used, pins = band.live + band.fixed, set(band.fixed_pages())
-            if uses:
-                # A page freed under a transfer stays as it is, so here it counts as used.
-                stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
-                used += len(stuck)
-                pins |= self._ledger.held.pages(index, uses) | stuck
-            pin = (min(pins), max(pins) + 1) if pins else (0, 0)
-            views.append(BandView(page_bytes, wall, low, high, used, *pin))
+            used, pin_low, pin_high = band.live + band.fixed, 0, 0
+            if uses or band.fixed:
+                pins = set(band.fixed_pages())
+                if uses:
+                    # A page freed under a transfer stays as it is, so here it counts as used.
+                    stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
+                    used += len(stuck)
+                    pins |= self._ledger.held.pages(index, uses) | stuck
+                if pins:
+                    pin_low, pin_high = min(pins), max(pins) + 1
+            views.append(BandView(page_bytes, wall, low, high, used, pin_low, pin_high))
         return ChainView(self._arena.sink_bytes, self._arena.total_bytes, tuple(views))
 
     def fits(self, demand: Sequence[int]) -> bool:
@@ -149,7 +153,7 @@ class Relief:
         self._reclaim.settle_all()
 
     def _holes_cover(self, demand: Sequence[int]) -> bool:
-        return all(band.holes >= pages for band, pages in zip(self._bands, demand, strict=True))
+        return all(map(ge, [band.holes for band in self._bands], demand))
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
         plans = [plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)]
