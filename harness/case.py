@@ -19,6 +19,7 @@ from harness.loading import read_file
 from harness.ops import Operation
 from harness.scenario import Scenario, Setup, check_setup
 from harness.violation import Violation
+from unikv.errors import UnikvError
 
 CASE_VERSION = 1
 CASE_BYTES_MAX = 32 << 20
@@ -72,9 +73,11 @@ def load_case(path: Path) -> Case:
                 f"{path}: version is {version}; this program reads version {CASE_VERSION}; {remedy}"
             )
         case = msgspec.json.decode(data, type=Case)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UnikvError) as error:
         raise InputError(f"{path}: not a case: {error}") from error
     check_setup(case.setup, str(path))
+    if not case.operations:
+        raise InputError(f"{path}: operations is empty; a case has one or more")
     return case
 
 
@@ -87,11 +90,11 @@ def save_case(path: Path, case: Case) -> None:
     text = msgspec.json.format(msgspec.json.encode(case), indent=1) + b"\n"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(text)
         try:
+            temporary.write_bytes(text)
             os.link(temporary, path)
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
     except FileExistsError as error:
         raise InputError(f"{path}: exists already; a case is never overwritten") from error
     except OSError as error:

@@ -40,6 +40,7 @@ from harness.ops import (
     Retract,
     SharedReadEnd,
 )
+from harness.ops.requests import BLOCKS_MAX
 from harness.requests import Phase, Request
 from harness.scenario import OPERATION_WEIGHTS, Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
@@ -200,10 +201,12 @@ class Generator:
         longest = world.setup.row_pages * world.setup.page_slots // 2
         prompt = max(1, min(real.input_length * block_tokens // BLOCK_TOKENS, longest))
         output = max(1, min(real.output_length * block_tokens // BLOCK_TOKENS, longest))
-        return Arrive(name, prompt, output, tuple(real.hash_ids[: prompt // block_tokens]))
+        return Arrive(
+            name, prompt, output, tuple(real.hash_ids[: min(prompt // block_tokens, BLOCKS_MAX)])
+        )
 
     def _blocks_of(self, world: World, prompt: int) -> tuple[int, ...]:
-        count = prompt // (world.setup.block_pages * world.setup.page_slots)
+        count = min(prompt // (world.setup.block_pages * world.setup.page_slots), BLOCKS_MAX)
         shared: tuple[int, ...] = ()
         if self._past_blocks and percent(self._choices, self._requests.shared_percent):
             past = self._past_blocks[self._choices.below(len(self._past_blocks))]

@@ -6,7 +6,10 @@ the types cannot refuse is checked here.
 
 from __future__ import annotations
 
+from errno import EISDIR
+from os import strerror
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import msgspec
@@ -19,6 +22,7 @@ from harness.scenario import (
     CELL_BYTES,
     ENTRY_CELLS_MAX,
     OPERATION_WEIGHTS,
+    PAGES_MAX,
     TABLE_ENTRIES_MAX,
     Scenario,
     entry_cells,
@@ -38,10 +42,18 @@ def read_file(path: Path, what: str, bytes_max: int) -> bytes:
         InputError: if it cannot be read or is larger than `bytes_max`.
     """
     try:
-        size = path.stat().st_size
-        if size > bytes_max:
-            raise InputError(f"{path}: {what} of {size} bytes; at most {bytes_max} are read")
-        return path.read_bytes()
+        status = path.stat()
+        if S_ISDIR(status.st_mode):
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+        if not S_ISREG(status.st_mode):
+            raise InputError(f"{path}: not a regular file; want a {what}")
+        with path.open("rb") as stream:
+            data = stream.read(bytes_max + 1)
+        if len(data) > bytes_max:
+            raise InputError(
+                f"{path}: {what} of {status.st_size} bytes; at most {bytes_max} are read"
+            )
+        return data
     except OSError as error:
         raise InputError(f"{path}: cannot read this {what}: {error.strerror}") from error
 
@@ -144,6 +156,13 @@ def _check_ceiling(scenario: Scenario, plan: KVStoragePlan, place: str) -> None:
             f"{place}: arena_pages {pages - 1} is an arena of {size} bytes with its sink; at most"
             f" {ARENA_BYTES_MAX}"
         )
+    for name, cells in sizes.items():
+        count = size // (cells * CELL_BYTES)
+        if count > PAGES_MAX:
+            raise InputError(
+                f"{place}: arena_pages {pages - 1} leaves {count} pages of band {name!r}; at most"
+                f" {PAGES_MAX}, since every refusal is judged by trying all layouts"
+            )
     owner_pages = (pages - 1) * max(sizes.values()) // sizes[plan.owner.name]
     ids = owner_pages * scenario.pressure.id_percent[1] // 100
     if scenario.pressure.rows[1] * ids > TABLE_ENTRIES_MAX:

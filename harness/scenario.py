@@ -20,6 +20,8 @@ from unikv.device.port import BandLayout, StorageLayout
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
 
 TABLE_ENTRIES_MAX = 1 << 22
+PAGES_MAX = 4096
+"""Most pages of one band: a refusal is judged by trying every layout."""
 ARENA_BYTES_MAX = 1 << 26
 ENTRY_CELLS_MAX = 4096
 CELL_BYTES = 4
@@ -258,6 +260,15 @@ def check_setup(setup: Setup, place: str) -> None:
             f"{place}: setup.sink_bytes is {setup.sink_bytes}; want one page of the largest band"
             f" ({largest}) or more, and less than total_bytes {setup.total_bytes}"
         )
+    for band in setup.bands:
+        pages = setup.total_bytes // band.page_bytes
+        first = -(-setup.sink_bytes // band.page_bytes)
+        if not first < pages <= PAGES_MAX or band.id_count > 4 * PAGES_MAX:
+            raise InputError(
+                f"{place}: band {band.name!r} has pages {first}..{pages} and {band.id_count} ids;"
+                f" at least one page above the sink, at most {PAGES_MAX} pages and"
+                f" {4 * PAGES_MAX} ids"
+            )
     if setup.total_bytes % CELL_BYTES or setup.sink_bytes % CELL_BYTES:
         raise InputError(f"{place}: setup bytes must be multiples of {CELL_BYTES}, one stamp")
     if setup.rows * setup.row_pages > TABLE_ENTRIES_MAX:

@@ -13,6 +13,7 @@ from harness.requests import Phase, Request
 from harness.world import World
 
 REQUESTS_MAX = 256
+BLOCKS_MAX = 4096
 
 
 def pages_for(tokens: int, page_slots: int) -> int:
@@ -26,7 +27,7 @@ class Arrive(Op, frozen=True, tag="arrive"):
     request: Name
     prompt: Tokens
     output: Tokens
-    blocks: Annotated[tuple[int, ...], Meta(max_length=4096)] = ()
+    blocks: Annotated[tuple[int, ...], Meta(max_length=BLOCKS_MAX)] = ()
 
     def apply(self, world: World) -> Outcome:
         """Queue it, its output clipped to what a row can name."""
@@ -111,7 +112,7 @@ class Decode(Op, frozen=True, tag="decode"):
     def apply(self, world: World) -> Outcome:
         """Take the pages they need together, or change nothing."""
         ready = []
-        for name in self.requests:
+        for name in dict.fromkeys(self.requests):
             request = world.requests.get(name)
             if (
                 request is not None

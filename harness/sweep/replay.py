@@ -94,7 +94,8 @@ class CaseReplay(NamedTuple):
     def expected(self) -> Violation | None:
         """What it was stored for, unless the replay stops before."""
         stored = self.stored.violation
-        return stored if self.until is None or self.until >= stored.operation else None
+        seen_at = min(stored.operation, len(self.stored.operations) - 1)
+        return stored if self.until is None or self.until >= seen_at else None
 
     def stored_at(self) -> str | None:
         """Its file."""

@@ -251,6 +251,8 @@ class ChainAllocator:
         Order: may enqueue waits for writers, copies and map writes on the schedule stream.
         Settles nothing and does not block the host.
         """
+        if limit < 0:
+            raise ValueError(f"flush of at most {limit} moves; the limit is 0 or more")
         self._begin("flush")
         moved = 0
         for band in {0: self.bands[0], len(self.bands) - 1: self.owner}.values():
@@ -262,6 +264,7 @@ class ChainAllocator:
 
         Order: as `take`, without handing anything out.
         """
+        self._check_counts(pages, slots)
         self._begin("relieve")
         spans = self.relief.lay_out(self._demand(pages, slots))
         for band in self.bands:
