@@ -59,7 +59,7 @@ def finding_lines(findings: Findings, reports_max: int) -> list[str]:
     for number, finding in enumerate(findings.all()):
         lines.append("")
         if number < reports_max:
-            lines += finding.report.read_text(encoding="utf-8").splitlines()
+            lines += findings.report(finding).splitlines()
         else:
             lines.append(f"{finding.signature}: see {finding.report}")
         lines.append(f"  seen in {findings.count(finding)} seeds, first in seed {finding.seed}")

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from harness.case import Case, save_case
+from harness.errors import InputError
 from harness.report.text import render, render_crash
 from harness.sweep.artifacts import new_folder, write_text
 from harness.sweep.crew import Died
@@ -69,6 +70,7 @@ class Findings:
         self._folder = folder
         self._by_signature: dict[str, Finding] = {}
         self._counts: dict[str, int] = {}
+        self._reports: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._by_signature)
@@ -86,11 +88,17 @@ class Findings:
         violation = case.violation
         if self._seen(violation.signature):
             return
-        folder = new_folder(self._folder, violation.short_signature)
-        path = folder / "case.json"
-        save_case(path, case)
-        replay = replay_command(path)
-        write_text(folder / "report.txt", render(case, violation, replay))
+        folder = self._folder / violation.short_signature
+        replay = replay_command(folder / "case.json")
+        try:
+            folder = new_folder(self._folder, violation.short_signature)
+            replay = replay_command(folder / "case.json")
+            save_case(folder / "case.json", case)
+            self._write(violation.signature, folder, render(case, violation, replay))
+        except InputError as error:
+            # A full disk must not lose what was found: it is still counted and printed.
+            text = render(case, violation, replay)
+            self._reports[violation.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
         self._by_signature[violation.signature] = Finding(
             signature=violation.signature,
             check=violation.check,
@@ -111,7 +119,7 @@ class Findings:
         short = blake2b(signature.encode(), digest_size=4).hexdigest()
         folder = new_folder(self._folder, f"{CRASH}-{short}")
         what = f"seed {died.job.seed} of scenario {scenario} ended its process: {died.how}"
-        write_text(folder / "report.txt", render_crash(what, died.log, replay))
+        self._write(signature, folder, render_crash(what, died.log, replay))
         self._by_signature[signature] = Finding(
             signature=signature,
             check=CRASH,
@@ -127,8 +135,20 @@ class Findings:
     def add_smaller(self, finding: Finding, smaller: Case) -> None:
         """Write the shrunk case beside the one as found, and the report that shows it."""
         path = finding.folder / "min.json"
-        save_case(path, smaller)
-        write_text(finding.report, render(smaller, smaller.violation, replay_command(path)))
+        text = render(smaller, smaller.violation, replay_command(path))
+        try:
+            save_case(path, smaller)
+            self._write(finding.signature, finding.folder, text)
+        except InputError as error:
+            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+
+    def report(self, finding: Finding) -> str:
+        """What a person reads about it, also where it could not be written."""
+        return self._reports[finding.signature]
+
+    def _write(self, signature: str, folder: Path, text: str) -> None:
+        self._reports[signature] = text
+        write_text(folder / "report.txt", text)
 
     def _seen(self, signature: str) -> bool:
         self._counts[signature] = self._counts.get(signature, 0) + 1
