@@ -71,7 +71,8 @@ class SeedResult(msgspec.Struct, frozen=True):
         scenario, seed: what was run; seed -1 for a stored trace.
         operations: operations tried, without completions, host syncs and idle checks.
         applied, refused, skipped: how they ended; `applied` is what figures count.
-        checks: times each check ran.
+        checks: times each check ran; for those that look at what a device or an answer left behind,
+            times it was asked whether anything was.
         probes: times each probe was reached.
         counters: moves, settles, reliefs, relocations, refusals, page_accesses.
         violations: what was found; the run stopped there.
