@@ -66,7 +66,7 @@ class Subject(Protocol):
     """An allocator under test.
 
     Shortage is a legal answer, raised as `unikv.errors.Shortage` before anything changed.  Any
-    other exception is reported as a violation.
+    other error of the library, and every built-in error that a mistake raises, is a violation.
 
     Attributes:
         families: operation families it supports beyond requests and steps, and the generator
