@@ -17,7 +17,8 @@ from harness.device.clock import Conflict, SpaceClock
 from harness.generate import Generator
 from harness.loading import load_scenario
 from harness.runner import Run
-from harness.scenario import Scenario, draw_setup
+from harness.scenario import Scenario
+from harness.setup import draw_setup
 from harness.violation import Violation
 from harness.world import World
 

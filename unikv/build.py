@@ -7,10 +7,15 @@ that mints them are as many as its pages from one wall to the other.
 Nothing here decides a size, and nothing is allocated before every refusal is past.
 """
 
+from itertools import accumulate, pairwise
 from typing import assert_never
 
-from unikv.device.port import BandLayout, Device, StorageLayout
+from unikv.alloc.chain import NO_TRANSFERS
+from unikv.alloc.signals import TransferWaiter
+from unikv.device.port import BandLayout, Device, HostLayout, StorageLayout
 from unikv.errors import BuildError
+from unikv.geometry import MHA
+from unikv.layout_rules import least_pair_bytes
 from unikv.memory.arena import Arena
 from unikv.plan import KVStoragePlan, SubPool, SubPoolKind
 from unikv.sizing import KVStorageSize, sink_bytes, token_pages
@@ -19,27 +24,44 @@ from unikv.storage import KVStorage
 __all__ = ["build_kv_storage", "storage_layout"]
 
 
-def build_kv_storage(plan: KVStoragePlan, size: KVStorageSize, device: Device) -> KVStorage:
+def build_kv_storage(
+    plan: KVStoragePlan,
+    size: KVStorageSize,
+    device: Device,
+    waiter: TransferWaiter = NO_TRANSFERS,
+    host_bytes: int = 0,
+) -> KVStorage:
     """An empty storage for `plan`, with the bytes of `size`, on `device`.
 
-    The device must hold the memory spaces of `storage_layout(plan, size)`.
+    The device must hold the memory spaces of `storage_layout(plan, size, host_bytes)`.
+
+    Args:
+        plan, size: what to build; `size` is of `plan`.
+        device: where kernels go.
+        waiter: how the host waits for network transfers; by default there is no peer.
+        host_bytes: host memory for copies of pages; 0 for no host tier.
 
     Order: enqueues nothing.
 
     Raises:
-        BuildError: if the device has no streams; if `size` is not of `plan`.
+        BuildError: if the device has no streams, or cannot copy where there is host memory; as
+            `storage_layout`.
     """
-    return KVStorage(storage_layout(plan, size), device)
+    return KVStorage(storage_layout(plan, size, host_bytes), device, waiter=waiter)
 
 
-def storage_layout(plan: KVStoragePlan, size: KVStorageSize) -> StorageLayout:
+def storage_layout(plan: KVStoragePlan, size: KVStorageSize, host_bytes: int = 0) -> StorageLayout:
     """Every memory space of a storage, for the device to make before the storage is built.
 
     A window band names its pages by the owner's ids, so it has as many ids as the owner,
     however many pages of its own fit the arena.  State has ids of its own.
 
+    Host memory is divided as the arena is: by the bytes that each band is sized for.  The two ends
+    share their part if both hold keys and values of heads; every other band has a part of its own.
+
     Raises:
-        BuildError: if `size` is not of `plan`.
+        BuildError: if `size` is not of `plan`; if `host_bytes` is below 0, or some band would not
+            find room for one page.
     """
     _refuse_foreign_size(plan, size)
     arena = Arena(size.sink_bytes, size.arena_bytes)
@@ -50,7 +72,37 @@ def storage_layout(plan: KVStoragePlan, size: KVStorageSize) -> StorageLayout:
         row_count=size.row_count,
         row_pages=token_pages(size.row_tokens, plan.page_size),
         slots_per_page=plan.page_size,
+        host=_host_layout(plan, size, host_bytes) if host_bytes else (),
     )
+
+
+def _host_layout(
+    plan: KVStoragePlan, size: KVStorageSize, host_bytes: int
+) -> tuple[HostLayout, ...]:
+    members = _host_members(plan)
+    weights = [sum(size.bands[index].bytes for index in bands) for bands in members]
+    # Cut at running totals, so that no byte is lost to rounding.
+    ends = [host_bytes * weight // max(1, sum(weights)) for weight in accumulate(weights)]
+    parts = [high - low for low, high in pairwise([0, *ends])]
+    for bands, part in zip(members, parts, strict=True):
+        page_bytes = [plan.sub_pools[index].page_bytes for index in bands]
+        least = least_pair_bytes(*page_bytes) if len(bands) == 2 else page_bytes[0]
+        if part < least:
+            names = " and ".join(repr(plan.sub_pools[index].name) for index in bands)
+            raise BuildError(
+                f"host_bytes is {host_bytes}, of which {names} would get {part}; allowed: 0 for no"
+                f" host tier, or enough that every band finds room for one page, here {least} bytes"
+            )
+    return tuple(HostLayout(part, bands) for part, bands in zip(parts, members, strict=True))
+
+
+def _host_members(plan: KVStoragePlan) -> list[tuple[int, ...]]:
+    """Bands by the host memory that they share: the ends if they can, all others alone."""
+    last = len(plan.sub_pools) - 1
+    ends = [plan.sub_pools[0], plan.owner]
+    if last and all(isinstance(sub_pool.geometry, MHA) for sub_pool in ends):
+        return [(0, last), *((index,) for index in range(1, last))]
+    return [(index,) for index in range(last + 1)]
 
 
 def _band_layout(plan: KVStoragePlan, sub_pool: SubPool, arena: Arena) -> BandLayout:

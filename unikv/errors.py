@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
+
+LISTED = 12
+"""Values that a text lists before it only counts them."""
+
+
+def listed(values: Collection[object]) -> str:
+    """The first few values and how many more there are, so that no text grows with its input."""
+    text = repr(list(islice(values, LISTED)))
+    more = len(values) - LISTED
+    return f"{text} and {more} more" if more > 0 else text
 
 
 class UnikvError(Exception):
@@ -14,7 +25,7 @@ class Shortage(UnikvError):
 
     Attributes:
         kind: `"ids"` when virtual ids are short, `"bytes"` when no layout holds the demand,
-            `"rows"` when every request row is taken.
+            `"rows"` when every request row is taken, `"host slots"` when host memory is full.
         band: name of the band (or table) whose share is short; empty where no single one is.
         asked: units asked for.
         free: units that were free.
@@ -28,8 +39,23 @@ class Shortage(UnikvError):
         self.free = free
 
 
+class ArgumentError(UnikvError, ValueError):
+    """A call was given what it can make nothing of: a count below 0, an id that is no int.
+
+    It is raised where the call enters, and nothing has changed.
+    """
+
+
 class OwnershipError(UnikvError):
     """An id or page was freed, bound or used by somebody who does not own it."""
+
+
+class StaleIdsError(UnikvError):
+    """Physical ids were used after pages of their band had moved: a kernel would touch others'."""
+
+
+class CallOrderError(UnikvError):
+    """A call that a storage answers only in another part of its life."""
 
 
 class StepOrderError(UnikvError):
@@ -38,6 +64,10 @@ class StepOrderError(UnikvError):
 
 class TransferError(UnikvError):
     """A network transfer or a receive hold is unknown, or a transfer did not end in time."""
+
+
+class HostTierError(UnikvError):
+    """A copy between arena and host memory is unknown, or was called out of turn."""
 
 
 class DeclarationError(UnikvError):

@@ -47,6 +47,48 @@ def check_layout(layout: StorageLayout) -> None:
         raise BuildError(
             f"bands {minting} mint ids beside the owner; allowed: one band of state, the first"
         )
+    _check_layer_groups(layout)
+    _check_host(layout)
+
+
+def least_pair_bytes(low_page_bytes: int, high_page_bytes: int) -> int:
+    """Bytes of the smallest host memory in which two bands find one slot each, at its two ends."""
+    return (-(-low_page_bytes // high_page_bytes) + 1) * high_page_bytes
+
+
+def _check_layer_groups(layout: StorageLayout) -> None:
+    _at_least_one("layout.layer_groups", layout.layer_groups)
+    for index, band in enumerate(layout.bands):
+        if band.page_bytes % layout.layer_groups:
+            raise BuildError(
+                f"layout.bands[{index}].page_bytes is {band.page_bytes}; allowed: a multiple of the"
+                f" {layout.layer_groups} layer_groups, which are equal pieces of every page"
+            )
+
+
+def _check_host(layout: StorageLayout) -> None:
+    last = len(layout.bands) - 1
+    placed: list[int] = []
+    for index, backing in enumerate(layout.host):
+        bands = backing.bands
+        pair = last > 0 and bands == (0, last)
+        if not pair and not (len(bands) == 1 and 0 <= bands[0] <= last):
+            raise BuildError(
+                f"layout.host[{index}].bands is {bands}; allowed: one band of 0..{last}, or both"
+                f" ends of the chain, {(0, last)}"
+            )
+        sizes = [layout.bands[band].page_bytes for band in bands]
+        least = least_pair_bytes(*sizes) if pair else sizes[0]
+        if backing.total_bytes < least:
+            raise BuildError(
+                f"layout.host[{index}].total_bytes is {backing.total_bytes}; allowed: {least} or"
+                f" more, one page of each of its bands"
+            )
+        placed += bands
+    if len(set(placed)) < len(placed):
+        raise BuildError(
+            f"layout.host names bands {sorted(placed)}; allowed: each band once at most"
+        )
 
 
 def _at_least_one(field: str, value: int) -> None:

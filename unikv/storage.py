@@ -1,6 +1,6 @@
 """KVStorage: everything an engine calls, behind one object.
 
-It owns the chain allocator and the request table of one arena on one device.
+It owns the chain allocator, the request table and the host tier of one arena on one device.
 """
 
 from __future__ import annotations
@@ -8,27 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from unikv.alloc.audit import NO_LENGTHS, Lengths, row_violations, violations
-from unikv.alloc.chain import ChainAllocator
+from unikv.alloc.chain import NO_TRANSFERS, ChainAllocator
 from unikv.alloc.checked import CheckedChainAllocator, CheckedRequestTable
 from unikv.alloc.clearance import CLEARANCE, ClearanceTable
 from unikv.alloc.invariants import Finding, InvariantLevel, Invariants, level_from_environment
+from unikv.alloc.signals import TransferWaiter
 from unikv.alloc.statistics import Statistics
-from unikv.device.port import Device, StorageLayout
+from unikv.cache.host_audit import CheckedHostTier, slot_unique
+from unikv.cache.host_tier import HostTier
+from unikv.device.port import CopyDevice, Device, StorageLayout
 from unikv.errors import BuildError
 from unikv.layout_rules import check_layout
 from unikv.requests import RequestTable
 
 
 class KVStorage:
-    """One arena's allocator and its request table.
+    """One arena's allocator, its request table and its host memory.
 
     Attributes:
         layout: every memory space, in bytes and counts.
         chain: pages, ids, steps and layout.
         requests: rows of virtual page ids.
+        ids: virtual to physical, for what a step reads and writes.
+        host: copies of pages in host memory; None where the layout has none.
     """
 
-    __slots__ = ("chain", "layout", "requests")
+    __slots__ = ("chain", "host", "ids", "layout", "requests")
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class KVStorage:
         device: Device,
         clearance: ClearanceTable = CLEARANCE,
         invariants: Invariants | None = None,
+        waiter: TransferWaiter = NO_TRANSFERS,
     ) -> None:
         """Build an empty storage.
 
@@ -45,9 +51,11 @@ class KVStorage:
             clearance: what must be true before bytes in use are touched.
             invariants: whether its rules are checked at every call; by default as the environment
                 says.
+            waiter: how the host waits for network transfers; by default there is no peer.
 
         Raises:
-            BuildError: if the layout breaks a rule, or the device has no streams.
+            BuildError: if the layout breaks a rule, the device has no streams, or it cannot copy
+                to the host memory that the layout has.
             SettingError: if the environment asks for a level that there is not.
         """
         check_layout(layout)
@@ -56,17 +64,30 @@ class KVStorage:
                 f"device {type(device).__name__}: has_streams is False; allowed: True, because the"
                 " order of streams and events is all that keeps a page from its next writer"
             )
+        if layout.host and not isinstance(device, CopyDevice):
+            raise BuildError(
+                f"device {type(device).__name__} has no copy_to_host and copy_from_host; allowed: a"
+                f" CopyDevice, because the layout has {len(layout.host)} pieces of host memory"
+            )
         if invariants is None:
             invariants = Invariants(level_from_environment())
         self.layout = layout
         self.chain: ChainAllocator
         self.requests: RequestTable
         if invariants.level is InvariantLevel.OFF:
-            self.chain = ChainAllocator(layout, device, clearance)
+            self.chain = ChainAllocator(layout, device, clearance, waiter)
             self.requests = RequestTable(layout.row_count, layout.row_pages, device)
         else:
-            self.chain = CheckedChainAllocator(layout, device, invariants, clearance)
+            self.chain = CheckedChainAllocator(layout, device, invariants, clearance, waiter)
             self.requests = CheckedRequestTable(layout, device, invariants)
+        self.ids = self.chain.ids
+        self.host: HostTier | None = None
+        if layout.host and isinstance(device, CopyDevice):
+            # The tier enqueues on the device itself: a witness only judges what the chain enqueues.
+            if invariants.level is InvariantLevel.OFF:
+                self.host = HostTier(layout, self.chain, device, clearance)
+            else:
+                self.host = CheckedHostTier(layout, self.chain, device, invariants, clearance)
 
     def audit(self, lengths: Mapping[int, Lengths] = NO_LENGTHS) -> list[Finding]:
         """Every broken rule of its state between two calls, at any level; none if all is well.
@@ -76,7 +97,8 @@ class KVStorage:
         """
         slots_per_page = self.layout.slots_per_page
         rows = row_violations(self.requests, slots_per_page, lengths)
-        return [*violations(self.chain), *rows]
+        slots = slot_unique(self.host) if self.host else []
+        return [*violations(self.chain), *rows, *slots]
 
     def statistics(self) -> Statistics:
         """What the chain has done and what it holds, for people; no decision rests on it."""

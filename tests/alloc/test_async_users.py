@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.alloc.lending_engine import books
+from benchmarks.search.lending_account import books
 from tests.alloc.small_chain import (
     DiaryDevice,
     Mark,

@@ -377,6 +377,14 @@ def test_a_row_that_does_not_exist() -> None:
     assert only(row_violations(storage.requests, 4)).what.endswith("unknown are [9]")
 
 
+def test_a_row_that_is_marked_and_not_held() -> None:
+    storage, _ = stored()
+    storage.requests.resets.mark(3)
+    found = only(row_violations(storage.requests, 4))
+    assert (found.invariant.name, found.ids) == ("requests.row_state", (3,))
+    assert found.what.startswith("rows are marked for a reset that nobody holds")
+
+
 @pytest.mark.parametrize("lengths", [Lengths(0, 0), Lengths(9, 12), Lengths(12, 12)])
 def test_lengths_that_a_row_can_have(lengths: Lengths) -> None:
     storage, _ = stored()

@@ -21,7 +21,8 @@ from tests.alloc.small_chain import (
     window,
 )
 from unikv.alloc.axis import Axis
-from unikv.alloc.chain import ChainAllocator, Taken, build_bands
+from unikv.alloc.chain import ChainAllocator, Taken
+from unikv.alloc.chain_bands import build_bands
 from unikv.alloc.float_band import FloatBand
 from unikv.alloc.page_usage import Use
 from unikv.errors import OwnershipError, Shortage, StepOrderError

@@ -1,25 +1,32 @@
 """A checked allocator: what it sees while a call runs, and that it flags nothing on clean runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from benchmarks.search.lending_engine import LendingEngine
+from benchmarks.search.lending_player import Player, random_layout
 from harness.loading import load_scenario
 from harness.runner import run_seed
-from tests.alloc.lending_engine import LendingEngine
 from tests.alloc.small_chain import DiaryDevice, layout_of, run_step, states, tokens, window
-from tests.alloc.test_relief_properties import Player, random_layout
 from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.chain import ChainAllocator
-from unikv.alloc.checked import CheckedChainAllocator, CheckedRequestTable, CheckedUsers
+from unikv.alloc.checked import (
+    CheckedChainAllocator,
+    CheckedRequestTable,
+    CheckedTranslation,
+    CheckedUsers,
+)
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.invariants import InvariantLevel, Invariants
+from unikv.alloc.relief import Relief
 from unikv.alloc.witness import HARMLESS, RULES
 from unikv.device.port import StorageLayout
 from unikv.errors import InvariantError, OwnershipError, StepOrderError
+from unikv.ids.translation import Translation
 from unikv.requests import RequestTable
 
 LAYOUT = layout_of(52, 4, states("state"), window("window"), tokens("full"))
@@ -188,16 +195,61 @@ def test_a_refusal_of_a_sound_allocator_stays_what_it_is() -> None:
     assert device.named("move") == []
 
 
+class Peers:
+    """Transfers that end as soon as somebody waits for them."""
+
+    def wait(self, names: Sequence[str]) -> None:
+        """They are over."""
+
+
+class SettlesFirst(Relief):
+    """A relief that lets a stream wait before the host does."""
+
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        self._reclaim.settle_all()
+        super()._end_transfers(demand)
+
+
+def relieved(relief: type[Relief]) -> None:
+    """Slots take the place of a float whose page is being sent, under a running step."""
+    device, strict = DiaryDevice(LAYOUT), Invariants(InvariantLevel.STRICT)
+    chain = CheckedChainAllocator(LAYOUT, device, strict, waiter=Peers())
+    chain.relief.__class__ = relief
+    chain.take(2, 2)
+    chain.take(0, 3)
+    chain.users.begin_send("transfer", [[], [1], []])
+    run_step(chain, device, 1)
+    chain.free_slots([2])
+    chain.take(0, 2)
+
+
+def test_a_wait_for_transfers_is_a_host_read() -> None:
+    relieved(Relief)
+    with pytest.raises(InvariantError, match=r"operation\.read_after_wait: .*wait for transfers"):
+        relieved(SettlesFirst)
+
+
 @pytest.mark.parametrize(
     ("plain", "full"),
     [
         (ChainAllocator, CheckedChainAllocator),
         (AsyncUsers, CheckedUsers),
         (RequestTable, CheckedRequestTable),
+        (Translation, CheckedTranslation),
     ],
 )
 def test_every_call_of_the_plain_part_is_checked(plain: type[object], full: type[object]) -> None:
-    reading = {"statistics", "free_rows", "held_rows", "free_count", "row_pages"}
+    reading = {
+        "statistics",
+        "move_epochs",
+        "free_rows",
+        "held_rows",
+        "free_count",
+        "row_pages",
+        "state_of",
+    }
     calls = {name for name in vars(plain) if not name.startswith("_")} - reading
     slots = set(getattr(plain, "__slots__", ()))
     assert calls - slots <= set(vars(full))

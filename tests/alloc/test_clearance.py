@@ -36,7 +36,20 @@ def functions_that_look_up() -> list[set[str]]:
     return found
 
 
-ASKS_NOTHING = {Clearance.SAME_STREAM, Clearance.AT_HAND_OUT, Clearance.NONE}
+ASKS_NOTHING = {
+    Clearance.SAME_STREAM,
+    Clearance.AT_HAND_OUT,
+    Clearance.NONE,
+    # No code of ours could wait: whoever owns received pages learns of them at their release.
+    Clearance.AFTER_RELEASE,
+}
+
+OWN_STREAM = {
+    Toucher.FORWARD: {InFlight.FORWARD, InFlight.UNKNOWN_FORWARD},
+    Toucher.LOAD_COPY: {InFlight.LOAD},
+    Toucher.BACKUP_COPY: {InFlight.BACKUP},
+}
+"""What runs on the stream of a toucher; all others touch on the schedule stream."""
 
 
 @cache
@@ -69,11 +82,25 @@ def test_every_kind_of_clearance_is_some_pairs_rule() -> None:
 
 
 def test_work_of_one_stream_needs_nothing_more() -> None:
-    schedule = set(Toucher) - {Toucher.FORWARD}
-    assert {CLEARANCE[toucher, InFlight.SCHEDULE] for toucher in schedule} == {
-        Clearance.SAME_STREAM
+    for toucher in Toucher:
+        for in_flight in OWN_STREAM.get(toucher, {InFlight.SCHEDULE}):
+            # Backups only read, so among themselves they are not even in need of an order.
+            reads = toucher is Toucher.BACKUP_COPY
+            rule = Clearance.NONE if reads else Clearance.SAME_STREAM
+            assert CLEARANCE[toucher, in_flight] is rule
+
+
+def test_only_work_of_one_stream_is_ordered_by_it() -> None:
+    one_stream = {
+        pair for pair, clearance in CLEARANCE.items() if clearance is Clearance.SAME_STREAM
     }
-    assert CLEARANCE[Toucher.FORWARD, InFlight.FORWARD] is Clearance.SAME_STREAM
+    for toucher, in_flight in one_stream:
+        assert in_flight in OWN_STREAM.get(toucher, {InFlight.SCHEDULE})
+
+
+def test_only_backups_come_after_a_release() -> None:
+    after = {pair for pair, rule in CLEARANCE.items() if rule is Clearance.AFTER_RELEASE}
+    assert after == {(Toucher.BACKUP_COPY, InFlight.NETWORK)}
 
 
 def test_every_rule_that_asks_for_something_is_looked_up() -> None:

@@ -13,7 +13,6 @@ from unikv.alloc.clearance import CLEARANCE, Clearance, ClearanceTable, InFlight
 from unikv.alloc.invariants import (
     COUNT_CONSERVATION,
     FREE_OF_BOUND_PAGE,
-    LISTED,
     REGISTRY,
     TAKE_AFTER_YES,
     Finding,
@@ -23,11 +22,13 @@ from unikv.alloc.invariants import (
     level_from_environment,
 )
 from unikv.alloc.use import Use
-from unikv.device.port import Stream
-from unikv.errors import InvariantError, SettingError, Shortage
+from unikv.device.port import HostLayout, Stream
+from unikv.errors import LISTED, InvariantError, SettingError, Shortage
 from unikv.ids.unit_ids import Operation
+from unikv.memory.host import SlotState
 from unikv.requests import RequestTable
 from unikv.storage import KVStorage
+from unikv.trace.still_device import StillDevice
 
 OFF, WARN, STRICT = InvariantLevel
 CHECKED = (WARN, STRICT)
@@ -186,6 +187,17 @@ def overfill_a_row(level: InvariantLevel) -> None:
     storage.requests.take()
 
 
+def fill_a_slot_twice(level: InvariantLevel) -> None:
+    """A slot that a backup fills is handed out to another one."""
+    layout = LAYOUT._replace(host=(HostLayout(8, (FULL,)),))
+    storage = KVStorage(layout, StillDevice(), invariants=Invariants(level))
+    assert storage.host is not None
+    ids = [[], [], storage.chain.take(2, 0).ids[:1]]
+    storage.host.begin_backup("first", ids)
+    storage.host.memory.pools[FULL]._states[0] = SlotState.FREE
+    storage.host.begin_backup("second", ids)
+
+
 BROKEN: Mapping[str, Callable[[InvariantLevel], None]] = {
     "band.free_of_bound_page": free_a_bound_page,
     "band.handout_of_used_page": hand_out_under_a_forward,
@@ -201,6 +213,7 @@ BROKEN: Mapping[str, Callable[[InvariantLevel], None]] = {
     "operation.read_after_wait": read_behind_a_wait,
     "requests.row_state": hold_a_free_row,
     "requests.length_bounds": overfill_a_row,
+    "host.slot_unique": fill_a_slot_twice,
 }
 FATAL = [name for name in BROKEN if REGISTRY[name].fatal]
 MILD = [name for name in BROKEN if not REGISTRY[name].fatal]
@@ -313,7 +326,7 @@ def test_a_storage_asks_the_environment_for_its_level(monkeypatch: pytest.Monkey
 
 
 def test_names_say_the_part_before_the_rule() -> None:
-    parts = {"band", "chain", "ids", "steps", "operation", "requests"}
+    parts = {"band", "chain", "ids", "steps", "operation", "requests", "host"}
     assert {name.split(".")[0] for name in REGISTRY} == parts
     assert all(rule.name == name for name, rule in REGISTRY.items())
 

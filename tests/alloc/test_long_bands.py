@@ -136,6 +136,31 @@ def test_many_holes_are_taken_lowest_depth_first(kind: str, seed: int) -> None:
 
 
 @each_kind
+@each_seed
+def test_growing_by_a_take_is_a_claim_and_then_a_take(kind: str, seed: int) -> None:
+    rng = Random(seed)
+    for runs in ([(LIVE, 30)], [(LIVE, 5), (PENDING, 2)], [(HOLE, 1), (LIVE, 9)], []):
+        start = 100 if kind == "float" else 0
+        grown, claimed = in_states(kind, start, runs), in_states(kind, start, runs)
+        low = start - (rng.randint(0, 3) if kind == "float" else 0)
+        span = grown.axis.pages_of_span(low, grown.high + rng.randint(20, 40))
+        claimed.claim(*span)
+        assert grown.grow(*span, 20) == claimed.take_holes(20)
+        assert_as_counted(grown)
+        assert (grown.states, grown.counts) == (claimed.states, claimed.counts)
+        assert (grown.low, grown.high) == (claimed.low, claimed.high)
+        assert grown.take_holes(grown.holes) == claimed.take_holes(claimed.holes)
+
+
+@each_kind
+def test_the_last_page_of_the_arena_is_taken_like_any_other(kind: str) -> None:
+    band = in_states(kind, 0, [(HOLE, 2), (LIVE, 3), (HOLE, 1)], pages=6)
+    assert band.take_holes(2) == list(band.axis.pages(0, 2))
+    assert band.take_holes(0) == []
+    assert band.take_holes(2) == list(band.axis.pages(5, 6))
+
+
+@each_kind
 @pytest.mark.parametrize("holes", [0, 1, 15, 16, 17, 80, 81, 200, 333])
 def test_a_frontier_gives_up_all_the_holes_it_touches(kind: str, holes: int) -> None:
     band = in_states(kind, 0, [(LIVE, 1), (HOLE, 2), (LIVE, 1), (HOLE, holes)])

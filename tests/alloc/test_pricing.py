@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from benchmarks.search.concrete_chains import DrawnChain, careful, draw, full
 from harness.check.layout_search import layout_exists
-from tests.alloc.concrete_chains import DrawnChain, careful, draw, full
 from unikv.alloc.pricing import (
     Spans,
     Step,

@@ -12,8 +12,7 @@ from random import Random
 
 import pytest
 
-from harness.check.layout_search import layout_exists
-from tests.alloc.concrete_chains import (
+from benchmarks.search.concrete_chains import (
     PINNED_CAREFUL,
     USED_CAREFUL,
     DrawnBand,
@@ -24,6 +23,7 @@ from tests.alloc.concrete_chains import (
     random_chain,
     random_chains,
 )
+from benchmarks.search.pricing_judge import exists, in_bytes, is_in_order
 from unikv.alloc.pricing import (
     Spans,
     Step,
@@ -47,19 +47,6 @@ each_seed = pytest.mark.parametrize("seed", SEEDS)
 def cases(seed: int) -> tuple[tuple[DrawnChain, tuple[int, ...]], ...]:
     """Chains, each with a demand."""
     return tuple(random_chains(seed, CASES_PER_SEED))
-
-
-def exists(view: ChainView, demand: Sequence[int], step: Step) -> bool:
-    """What the exhaustive search says when `step` decides what is pinned."""
-    last = len(view.bands) - 1
-    bands = []
-    for index, band in enumerate(view.bands):
-        is_end = index in (0, last)
-        if step == Step.NO_MOVE or (step == Step.FLUSH_ENDS and not is_end):
-            bands.append((band.page_bytes, band.used, band.low, band.high))
-        else:
-            bands.append((band.page_bytes, band.used, band.pin_low, band.pin_high))
-    return layout_exists(view.total_bytes, view.sink_bytes, bands, demand)
 
 
 # The judge itself.
@@ -87,18 +74,6 @@ def exists_by_product(chain: DrawnChain, demand: Sequence[int]) -> bool:
             ]
         )
     return any(is_in_order(spans, chain.sink_bytes) for spans in product(*choices))
-
-
-def is_in_order(spans: Sequence[tuple[int, int]], sink_bytes: int) -> bool:
-    boundary = sink_bytes
-    last = len(spans) - 1
-    for index, (low, high) in enumerate(spans):
-        if low == high and 0 < index < last:
-            continue
-        if low < boundary:
-            return False
-        boundary = high
-    return True
 
 
 @each_seed
@@ -290,13 +265,6 @@ def random_span(
     else:
         low = 0
     return low, low + pages
-
-
-def in_bytes(view: ChainView, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [
-        (low * band.page_bytes, high * band.page_bytes)
-        for band, (low, high) in zip(view.bands, spans, strict=True)
-    ]
 
 
 class Arena:

@@ -232,6 +232,25 @@ def test_a_hold_is_published_once() -> None:
         pages.publish("hold", "later")
 
 
+def test_a_transfer_that_ended_early_ends_once_more() -> None:
+    pages = held()
+    pages.stick(0, [4])
+    assert pages.end_early("send") == {0: [4]}
+    assert pages.ended_early() == {"send"}
+    assert pages.end("send") == {}
+    with pytest.raises(TransferError, match="'send' holds no pages"):
+        pages.end("send")
+
+
+def test_a_name_that_ended_early_is_not_taken_again_before_its_release() -> None:
+    pages = held()
+    pages.end_early("send")
+    with pytest.raises(TransferError, match="'send' begins again"):
+        pages.check_name("send")
+    pages.end("send")
+    pages.check_name("send")
+
+
 # The waiter of a storage without peers ------------------------------------------------------
 
 

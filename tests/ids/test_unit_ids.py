@@ -93,6 +93,22 @@ def test_an_id_listed_twice_is_refused() -> None:
     assert "free lists ids [2] more than once" in text
 
 
+@pytest.mark.parametrize("last", [2, 3, 7, -1])
+def test_a_refused_free_leaves_who_freed_an_id_before(last: int) -> None:
+    ids = bound((2, 5), (1, 8))
+    ids.unbind([2], Operation(3, "retire"))
+    ids.bind([2], [5])
+    assert_refused(ids, ids.unbind, [2, 1, last], FREE)
+    assert ids.freed_by([2, 1]) == (Operation(3, "retire"), NEVER)
+
+
+@pytest.mark.parametrize("last", [(1, 7), (3, 8), (4, 7), (0, 7), (7, 7), (-1, 7)])
+def test_a_refused_bind_binds_none_of_the_ids_before(last: tuple[int, int]) -> None:
+    ids = bound((1, 8))
+    unit, page = last
+    assert_refused(ids, ids.bind, [4, 2, unit], [7, 5, page])
+
+
 @pytest.mark.parametrize("unit", [0, -1, 7])
 def test_an_id_outside_the_space_is_refused(unit: int) -> None:
     ids = bound((2, 5))

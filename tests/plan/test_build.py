@@ -1,5 +1,6 @@
 """From plan and size to a storage: its layout by literal figures, and what is refused."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -22,7 +23,7 @@ from unikv.declare import (
     WindowLifetime,
 )
 from unikv.device.port import BandLayout, StorageLayout
-from unikv.errors import BuildError, Shortage
+from unikv.errors import BuildError, Shortage, TransferError
 from unikv.plan import KVStoragePlan, plan_kv_storage
 from unikv.sizing import KVStorageSize, StateSlots, StorageBudget, request_pages, size_plan
 from unikv.storage import KVStorage
@@ -185,6 +186,49 @@ def test_a_device_without_streams_is_refused() -> None:
         "device NoStreamsDevice: has_streams is False; allowed: True, because the order of "
         "streams and events is all that keeps a page from its next writer"
     )
+
+
+# Transfers.
+
+
+class Peers:
+    """Transfers that end as soon as somebody waits for them.
+
+    Attributes:
+        waited: their names, in order.
+    """
+
+    def __init__(self) -> None:
+        self.waited: list[str] = []
+
+    def wait(self, names: Sequence[str]) -> None:
+        """They are over."""
+        self.waited += names
+
+
+def fill_up(storage: KVStorage) -> None:
+    """Send a window page, then take states until the window has to move."""
+    chain = storage.chain
+    chain.users.begin_send("transfer", [[], chain.take(1, 0).ids, [], []])
+    while chain.fits(0, 1):
+        chain.take(0, 1)
+
+
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_a_built_storage_waits_for_transfers_as_it_is_told(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNIKV_INVARIANT_CHECK", level)
+    peers = Peers()
+    device = StreamsDevice(storage_layout(SMALL, sized()))
+    fill_up(build_kv_storage(SMALL, sized(), device, peers))
+    assert peers.waited == ["transfer"]
+
+
+def test_a_storage_without_peers_can_wait_for_no_transfer() -> None:
+    storage, _ = built()
+    with pytest.raises(TransferError, match="no waiter is installed"):
+        fill_up(storage)
 
 
 # Sizes of another plan.

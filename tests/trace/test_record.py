@@ -11,8 +11,10 @@ from tests.alloc.small_chain import layout_of, states, tokens, window
 from tests.trace.stories import STORED, STORIES, tell
 from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.chain import ChainAllocator
+from unikv.cache.host_tier import HostTier
 from unikv.device.port import Stream
-from unikv.errors import OwnershipError, Shortage, StepOrderError, TraceError
+from unikv.errors import ArgumentError, OwnershipError, Shortage, StepOrderError, TraceError
+from unikv.ids.translation import Translation
 from unikv.requests import RequestTable
 from unikv.trace.calls import CALLS, Part, plain
 from unikv.trace.lines import MAX_LINE_BYTES, encode_header
@@ -22,6 +24,7 @@ from unikv.trace.still_device import build_still
 LAYOUT = layout_of(104, 8, states("state", 8), window("window"), tokens("full"))
 STATE, WINDOW, FULL = range(3)
 READING = {"statistics", "free_count", "row_pages", "free_rows", "held_rows", "rows"}
+READING |= {"state_of", "resets"}
 
 
 def recorder() -> tuple[Recorder, io.BytesIO]:
@@ -68,15 +71,15 @@ def test_an_error_is_written_by_its_type_and_passed_on() -> None:
         storage.chain.take(50, 0)
     with pytest.raises(OwnershipError):
         storage.chain.free([3])
-    with pytest.raises(ValueError, match="counts are 0 or more"):
+    with pytest.raises(ArgumentError, match="counts are 0 or more"):
         storage.chain.take(-1, 0)
-    with pytest.raises(IndexError):
+    with pytest.raises(ArgumentError, match="band 5"):
         storage.chain.translate(5, [1])
     assert [line["error"] for line in lines(out)] == [
         "Shortage:bytes",
         "OwnershipError",
-        "ValueError",
-        "IndexError",
+        "ArgumentError",
+        "ArgumentError",
     ]
 
 
@@ -125,6 +128,24 @@ def test_calls_of_rows_holds_and_transfers_are_recorded() -> None:
     assert lines(out)[4]["answer"] == [[WINDOW, [12, 13]]]
 
 
+def test_translated_ids_are_written_band_by_band() -> None:
+    storage, out = recorder()
+    storage.chain.take(2, 1)
+    written = storage.ids.writes([4, 9], [1])
+    storage.chain.ids.reads([[2, 1], [2]], [[1], []])
+    assert storage.ids.move_epochs() == (0, 0, 0)
+    translated = [storage.chain.translate(band, [1, 2]) for band in (WINDOW, FULL)]
+    slots = [[4 * first, 4 * second + 1] for first, second in translated]
+    tables = [[[second, first], [second]] for first, second in translated]
+    state = storage.chain.translate(STATE, [1])
+    assert written.slots(FULL).tolist() == slots[1]
+    assert [line["answer"] for line in lines(out)[1:4]] == [
+        [state, *slots],
+        [[state, []], *tables],
+        [0, 0, 0],
+    ]
+
+
 def test_what_is_no_call_is_passed_through() -> None:
     storage, out = recorder()
     assert storage.chain.bands[FULL] is storage.storage.chain.bands[FULL]
@@ -137,7 +158,13 @@ def test_what_is_no_call_is_passed_through() -> None:
 
 @pytest.mark.parametrize(
     ("part", "kind"),
-    [(Part.CHAIN, ChainAllocator), (Part.USERS, AsyncUsers), (Part.REQUESTS, RequestTable)],
+    [
+        (Part.CHAIN, ChainAllocator),
+        (Part.USERS, AsyncUsers),
+        (Part.REQUESTS, RequestTable),
+        (Part.IDS, Translation),
+        (Part.HOST, HostTier),
+    ],
 )
 def test_every_public_call_of_a_storage_can_be_recorded(part: Part, kind: type[object]) -> None:
     public = {name for name in vars(kind) if not name.startswith("_")} - READING

@@ -13,8 +13,15 @@ from unikv.alloc.fences import Ranges, page_ranges
 from unikv.alloc.parts import ChainParts
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.use import Use
+from unikv.arguments import (
+    check_band,
+    check_ids,
+    check_ids_per_band,
+    check_names,
+    check_number,
+)
 from unikv.device.port import Event, Stream
-from unikv.errors import OwnershipError
+from unikv.errors import ArgumentError, OwnershipError, listed
 
 
 class AsyncUsers:
@@ -24,7 +31,8 @@ class AsyncUsers:
     moment between a receive hold and its receive at which nothing holds the pages.
 
     Every call raises `StepOrderError` between launch and record of a step, and an `OwnershipError`
-    for an id that names no page; nothing has changed then.
+    for an id that names no page, and an `ArgumentError` for a band, id, page, number or name that
+    is none; nothing has changed then.
     """
 
     __slots__ = ("_bands", "_device", "_ledger", "_reclaim", "_steps")
@@ -42,12 +50,17 @@ class AsyncUsers:
         Order: enqueues a map write on the schedule stream.
 
         Raises:
-            OwnershipError: if an id is bound already, or a page is not reserved; nothing has
-                changed then.
+            OwnershipError: if an id is bound already or names no page of the owner, a page is not
+                reserved, or the band has ids of its own, which only a take hands out.
         """
+        check_band("name_reserved", band, len(self._bands))
+        check_ids("name_reserved", ids)
+        check_ids("name_reserved", pages)
         self._steps.check_between_steps("name_reserved")
         part = self._bands[band]
+        _check_nameable(part, ids, pages)
         _check_reserved(part, pages)
+        self._bands[-1].ids.pages_of(ids)
         part.ids.bind(ids, pages)
         part.name_fixed(pages)
         self._device.write_map(Stream.SCHEDULE, band, ids, pages)
@@ -56,8 +69,10 @@ class AsyncUsers:
         """Give reserved pages back before their load was submitted.
 
         Raises:
-            OwnershipError: if a page is not reserved; nothing has changed then.
+            OwnershipError: if a page is not reserved.
         """
+        check_band("cancel_reservation", band, len(self._bands))
+        check_ids("cancel_reservation", pages)
         self._steps.check_between_steps("cancel_reservation")
         part = self._bands[band]
         _check_reserved(part, pages)
@@ -69,6 +84,7 @@ class AsyncUsers:
 
         Order: the copy stream has waited the forward and the schedule stream; `event` is after it.
         """
+        check_ids_per_band("begin_backup", ids, len(self._bands))
         self._steps.check_between_steps("begin_backup")
         return self._ledger.fences.add(Use.COPY_READ, self._ranges(ids), event)
 
@@ -77,16 +93,20 @@ class AsyncUsers:
 
         Order: the copy stream has waited the schedule stream; `event` is after the copy.
         """
+        check_ids_per_band("begin_load", ids, len(self._bands))
         self._steps.check_between_steps("begin_load")
         return self._ledger.fences.add(Use.COPY_WRITE, self._ranges(ids), event)
 
     def end_copy(self, number: int) -> None:
         """The copy is acknowledged on every rank."""
+        check_number("end_copy", "the copy", number)
         self._steps.check_between_steps("end_copy")
         self._ledger.fences.end(number)
 
     def hold_receive(self, name: str, ids: Sequence[Sequence[int]]) -> None:
         """Keep the pages of `ids`, per band, where they are until they are published."""
+        check_names("hold_receive", name)
+        check_ids_per_band("hold_receive", ids, len(self._bands))
         self._steps.check_between_steps("hold_receive")
         self._add(name, Use.RECEIVE_HOLD, ids)
 
@@ -94,8 +114,10 @@ class AsyncUsers:
         """Turn a receive hold into the receive `transfer`; per band, the pages that may now leave.
 
         Raises:
-            TransferError: if `hold` is no receive hold.
+            TransferError: if `hold` is no receive hold, or `transfer` as a name of `begin_send`;
+                nothing has changed then.
         """
+        check_names("publish", hold, transfer)
         self._steps.check_between_steps("publish")
         leaving: dict[int, set[int]] = {}
         for held in self._ledger.held.publish(hold, transfer):
@@ -106,20 +128,30 @@ class AsyncUsers:
         """A transfer engine reads the pages of `ids`, per band, until it is released.
 
         Order: the host has processed every step that writes them and waited the last move.
+
+        Raises:
+            TransferError: if a relief has ended a transfer of that name and its release has not
+                come: then the release would end this one.
         """
+        check_names("begin_send", name)
+        check_ids_per_band("begin_send", ids, len(self._bands))
         self._steps.check_between_steps("begin_send")
         self._add(name, Use.NETWORK_SEND, ids)
 
     def release(self, name: str) -> None:
         """The transfer or hold is over on every rank: its pages may move and be reused.
 
+        Harmless, once, for a transfer that a relief has waited for and ended already.
+
         Raises:
             TransferError: if nothing is held under that name.
         """
+        check_names("release", name)
         self._steps.check_between_steps("release")
         self._reclaim.release(name)
 
     def _add(self, name: str, use: Use, ids: Sequence[Sequence[int]]) -> None:
+        self._ledger.held.check_name(name)
         pages = [part.ids.pages_of(units) for part, units in zip(self._bands, ids, strict=True)]
         for band, held in enumerate(pages):
             self._ledger.held.add(name, use, band, held)
@@ -131,10 +163,22 @@ class AsyncUsers:
         return tuple(ranges)
 
 
+def _check_nameable(band: Band, ids: Sequence[int], pages: Sequence[int]) -> None:
+    if band.layout.mints:
+        raise OwnershipError(
+            f"band {band.layout.name!r}: ids {listed(ids)} for reserved pages, but only the rows of"
+            " window bands are named by ids of another band; take pages of this one"
+        )
+    if len(ids) != len(pages):
+        raise ArgumentError(
+            f"name_reserved: {len(ids)} ids for {len(pages)} pages; allowed: one id for each page"
+        )
+
+
 def _check_reserved(band: Band, pages: Sequence[int]) -> None:
     reserved = band.fixed_pages()
     if len(set(pages)) < len(pages) or not set(pages) <= set(reserved):
         raise OwnershipError(
-            f"band {band.layout.name!r}: pages {list(pages)} are not a part of those reserved,"
-            f" {sorted(reserved)}; name or cancel each of these once"
+            f"band {band.layout.name!r}: pages {listed(pages)} are not a part of those reserved,"
+            f" {listed(sorted(reserved))}; name or cancel each of these once"
         )

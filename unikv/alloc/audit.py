@@ -31,11 +31,13 @@ from unikv.alloc.invariants import (
     IDLE_HAS_NO_PENDING_BATCH,
     LENGTH_BOUNDS,
     ROW_STATE,
+    SLOT_UNIQUE,
     STEPS_ORDER,
     Finding,
 )
 from unikv.alloc.snapshot import BandView, ChainView
 from unikv.alloc.use import Use
+from unikv.errors import listed
 from unikv.memory.arena import Arena
 from unikv.requests import RequestTable
 
@@ -118,6 +120,9 @@ def idle_violations(storage: KVStorage, held: Held = NOTHING) -> list[Finding]:
         if band.fixed:
             what = "at rest, but pages are reserved for a load"
             found.append(about(COUNT_CONSERVATION, band, what, pages_in(band, FIXED)))
+    if storage.host is not None and storage.host.copies:
+        what = f"at rest, but copies {listed(list(storage.host.copies))} are not over"
+        found.append(Finding(SLOT_UNIQUE, "the host tier", what))
     rows = requests.held_rows()
     if len(rows) != held.rows:
         what = f"{len(rows)} rows are held at rest; the engine holds {held.rows}"
@@ -249,18 +254,23 @@ def idle_has_no_pending_batch(chain: ChainAllocator) -> list[Finding]:
 
 
 def row_state(requests: RequestTable) -> list[Finding]:
-    """Each row is once in the free list or once held."""
+    """Each row is once in the free list or once held, and only held rows are marked."""
+    found = []
     free, held = Counter(requests.free_rows()), requests.held_rows()
+    stray = tuple(sorted(set(requests.resets.marked()) - set(held)))
+    if stray:
+        what = "rows are marked for a reset that nobody holds; give_back takes the mark off"
+        found.append(Finding(ROW_STATE, "the request table", what, ids=stray))
     free.update(held)
     wrong = tuple(row for row in range(len(requests.rows)) if free[row] != 1)
     if not wrong and free.total() == len(requests.rows):
-        return []
+        return found
     unknown = sorted(set(free) - set(range(len(requests.rows))))
     what = (
         f"rows are free and held, neither, or free twice; held are {len(held)} and free are"
         f" {requests.free_count} of {len(requests.rows)}, unknown are {unknown}"
     )
-    return [Finding(ROW_STATE, "the request table", what, ids=wrong)]
+    return [*found, Finding(ROW_STATE, "the request table", what, ids=wrong)]
 
 
 def length_bounds(

@@ -18,11 +18,13 @@ UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
 
 # One byte per state, for what `bytes` does faster than a loop.
 _BYTE = tuple(bytes([state]) for state in range(5))
+_LIVE, _HOLE = _BYTE[LIVE], _BYTE[HOLE]
 # So many pages or more, at most so many times as far apart, are marked as one piece.
 _MANY, _DENSE = 16, 4
-# Most retreats are short.  Past so many pages holes are counted in pieces: the first so long, the
-# next ones longer.
-_NEAR, _PIECE = 16, 64
+# Most retreats are short, so the first piece that is looked at is no longer.
+_NEAR = 16
+# The longest piece that one look at a run of holes copies.
+_PIECE = 256
 
 
 class BandCounts(NamedTuple):
@@ -92,26 +94,35 @@ class Band:
 
     def take_holes(self, count: int) -> list[int]:
         """Up to `count` pages that were holes and are live from now on, lowest depth first."""
+        if not count:
+            return []
         states, high, axis = self.states, self.high, self.axis
-        base, step = axis.base, axis.step
-        depth = states.find(HOLE, self._hint, high)
-        end = depth + count
+        base, step, missing = axis.base, axis.step, count
         taken: list[int] = []
-        if count > 1 and depth >= 0 and end <= high and states[depth:end] == _BYTE[HOLE] * count:
-            states[depth:end] = _BYTE[LIVE] * count
-            taken += axis.pages(depth, end)
-            depth = end
-        while 0 <= depth < high and len(taken) < count:
-            if states[depth] != HOLE:
-                depth = states.find(HOLE, depth, high)
-                continue
-            states[depth] = LIVE
-            taken.append(base + step * depth)
-            depth += 1
-        self._hint = depth if depth >= 0 else high
+        depth = states.find(HOLE, self._hint, high)
+        while depth >= 0:
+            end = depth + 1
+            if end == high or states[end] != HOLE:
+                states[depth] = LIVE
+                taken.append(base + step * depth)
+                missing -= 1
+            else:
+                # Past the span nothing is a hole, so no piece has to end there.
+                piece = states[depth : depth + (missing if missing < _PIECE else _PIECE)]
+                run = len(piece) - len(piece.lstrip(_HOLE))
+                end = depth + run
+                states[depth:end] = _LIVE * run
+                taken += range(base + step * depth, base + step * end, step)
+                missing -= run
+            if not missing:
+                high = end
+                break
+            depth = states.find(HOLE, end, high)
+        # Without another hole the first is wherever the span grows next.
+        self._hint = high
         self.revision += 1
-        self.holes -= len(taken)
-        self.live += len(taken)
+        self.holes -= count - missing
+        self.live += count - missing
         return taken
 
     def release_live(self, pages: Sequence[int]) -> None:
@@ -176,14 +187,33 @@ class Band:
         assert low <= self.low, "a claim only grows the span"
         assert self.high <= high, "a claim only grows the span"
         if low < self.low:
-            self.states[low : self.low] = _BYTE[HOLE] * (self.low - low)
+            self.states[low : self.low] = _HOLE * (self.low - low)
             self._hint = low
         else:
             self._hint = min(self._hint, self.high)
-        self.states[self.high : high] = _BYTE[HOLE] * (high - self.high)
+        self.states[self.high : high] = _HOLE * (high - self.high)
         self.holes += (high - low) - (self.high - self.low)
         self.low, self.high = low, high
         self.revision += 1
+
+    def grow(self, low_page: int, high_page: int, count: int) -> list[int]:
+        """`claim`, and take `count` pages of what is new, lowest depth first, as `take_holes`.
+
+        For a band without a hole: what is taken is a run at the edge, so no page is looked for.
+        """
+        low, high = self.axis.span_of_pages(low_page, high_page)
+        was_high, end = self.high, self.high + count
+        if self.holes or low != self.low or high < end or low == was_high:
+            self.claim(low_page, high_page)
+            return self.take_holes(count)
+        self.states[was_high:high] = _LIVE * count + _HOLE * (high - end)
+        self.high, self._hint = high, end
+        self.live += count
+        self.holes = high - end
+        self.revision += 1
+        axis = self.axis
+        base, step = axis.base, axis.step
+        return list(range(base + step * was_high, base + step * end, step))
 
     def relocate(self, low_page: int, high_page: int, moved: Sequence[int]) -> None:
         """Take pages `[low_page, high_page)` as the span, with `moved` live in their new places.
@@ -241,14 +271,15 @@ class Band:
 
     def _holes_end(self, low: int, high: int) -> int:
         """Depth from which on `[low, high)` has nothing but holes."""
-        states, start, width = self.states, max(low, high - _NEAR), _PIECE
-        while high > start and states[high - 1] == HOLE:
-            high -= 1
-        while low < start == high:
-            start = max(low, high - width)
-            high = start + len(states[start:high].rstrip(_BYTE[HOLE]))
+        states, width = self.states, _NEAR
+        while low < high:
+            start = high - width if high - width > low else low
+            kept = len(states[start:high].rstrip(_HOLE))
+            if kept:
+                return start + kept
+            high = start
             width *= 4
-        return high
+        return low
 
 
 class EndBand(Band):
@@ -261,9 +292,13 @@ class EndBand(Band):
         states, high = self.states, self.high
         if not high or states[high - 1] != HOLE:
             return 0
-        self.high = self._holes_end(0, high)
-        left = high - self.high
-        states[self.high : high] = bytes(left)
+        start = high - _NEAR if high > _NEAR else 0
+        end = start + len(states[start:high].rstrip(_HOLE))
+        if end == start:
+            end = self._holes_end(0, start)
+        left = high - end
+        states[end:high] = bytes(left)
+        self.high = end
         self.revision += left
         self.holes -= left
         return left

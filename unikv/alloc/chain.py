@@ -7,57 +7,31 @@ bind their pages to the owner's ids, and a state band has its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from unikv.alloc.async_users import AsyncUsers
-from unikv.alloc.axis import Axis
-from unikv.alloc.band import Band, EndBand
+from unikv.alloc.band import Band
+from unikv.alloc.chain_bands import build_bands
 from unikv.alloc.clearance import CLEARANCE, ClearanceTable, Toucher
 from unikv.alloc.compaction import PageMover
 from unikv.alloc.fences import page_ranges, wait_copies
-from unikv.alloc.float_band import FloatBand
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
 from unikv.alloc.parts import ChainParts
+from unikv.alloc.prewarm import prewarm_copies
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
 from unikv.alloc.signals import NoTransfers, TransferWaiter
 from unikv.alloc.statistics import Counters, Statistics, gather_statistics
+from unikv.alloc.taken import LoadTaken, Taken
+from unikv.arguments import check_band, check_counts, check_ids, check_ids_per_band, check_slots
 from unikv.device.port import Device, Event, StorageLayout, Stream
-from unikv.errors import OwnershipError, Shortage
+from unikv.errors import ArgumentError, CallOrderError, OwnershipError, Shortage, listed
+from unikv.ids.translation import Translation
 from unikv.ids.unit_ids import MintedIds, Operation
 from unikv.memory.arena import Arena
 
 NO_TRANSFERS = NoTransfers()
-
-
-class Taken(NamedTuple):
-    """What a take handed out.
-
-    Attributes:
-        ids: virtual pages, bound in the owner and in every window band.
-        slots: state slot ids.
-    """
-
-    ids: list[int]
-    slots: list[int]
-
-
-def build_bands(layout: StorageLayout) -> tuple[Band, ...]:
-    """The bands of a layout: the first grows up, the last grows down, the others float."""
-    arena = Arena(layout.sink_bytes, layout.total_bytes)
-    last = len(layout.bands) - 1
-    bands: list[Band] = []
-    for index, part in enumerate(layout.bands):
-        low, high = arena.first_page(part.page_bytes), arena.end_page(part.page_bytes)
-        count = max(0, high - low)
-        if index == last:
-            bands.append(EndBand(index, part, Axis(high - 1, -1), count))
-        elif index == 0:
-            bands.append(EndBand(index, part, Axis(low, 1), count))
-        else:
-            bands.append(FloatBand(index, part, Axis(low, 1), count))
-    return tuple(bands)
+_operation = tuple.__new__  # A named tuple, without the Python call that its own name is.
 
 
 class ChainAllocator:
@@ -94,15 +68,18 @@ class ChainAllocator:
         self.mover = PageMover(self.parts, self.reclaim)
         self.relief = Relief(self.parts, self.reclaim, self.mover, waiter)
         self.users = AsyncUsers(self.parts, self.reclaim)
+        self.ids = Translation([band.ids for band in self.bands], layout.bands)
         self._operations = 0
         self._takes_slots = [not self._binds_owner_ids(band) for band in self.bands]
+        self._holds_state = True in self._takes_slots
+        self._windows = tuple(band for band in self.token_bands if band is not self.owner)
+        self._minting = tuple(self.minted.items())
 
     def fits(self, pages: int, slots: int) -> bool:
         """Whether `take(pages, slots)` succeeds now; a yes is a successful take.
 
         Between launch and record of a step the answer is about the moment after the record.
         """
-        self._check_counts(pages, slots)
         demand = self._demand(pages, slots)
         return self._short_ids(demand) is None and self.relief.fits(demand)
 
@@ -114,28 +91,17 @@ class ChainAllocator:
 
         Raises:
             Shortage: if ids or bytes are short; nothing has changed then.
-            TransferError: if a transfer that has to be waited for does not end; nothing has changed
-                then but that pending pages may have settled.
+            TransferError: if a transfer that has to be waited for does not end; likewise.
             StepOrderError: between launch and record of a step.
-            ValueError: for a negative count, or slots where no band holds state; nothing has
-                changed then.
+            ArgumentError: for what is no count, or slots where no band holds state; likewise.
         """
-        self._check_counts(pages, slots)
-        self._begin("take")
         demand = self._demand(pages, slots)
-        short = self._short_ids(demand)
-        if short is not None:
-            self.counters.shortages += 1
-            raise short
-        spans = self.relief.lay_out(demand)
-        if spans is None:
-            self.counters.shortages += 1
-            raise Shortage("bytes", "", sum(demand), sum(band.holes for band in self.bands))
-        taken = list(map(self._acquire, self.bands, demand, spans))
+        self._begin("take")
+        taken = self._lay_out_and_acquire(demand)
         ids = self.minted[self.owner.index].mint(pages)
         slot_ids: list[int] = []
-        for band, got, takes_slots in zip(self.bands, taken, self._takes_slots, strict=True):
-            if takes_slots:
+        for band, got in zip(self.bands, taken, strict=True):
+            if self._takes_slots[band.index]:
                 slot_ids = self.minted[band.index].mint(slots)
                 self._hand_out(band, slot_ids, got)
             else:
@@ -152,8 +118,8 @@ class ChainAllocator:
 
         Raises and Order: as `take`.
         """
-        if count < 0:
-            raise ValueError(f"reservation of {count} pages; counts are 0 or more")
+        check_band("reserve", band, len(self.bands))
+        check_counts("reserve", (count,))
         self._begin("reserve")
         demand = [count if index == band else 0 for index in range(len(self.bands))]
         part = self.bands[band]
@@ -165,6 +131,40 @@ class ChainAllocator:
         part.fix_live(pages)
         return pages
 
+    def fits_load(self, counts: Sequence[int]) -> bool:
+        """Whether `take_for_load(counts)` succeeds now; a yes is a successful take."""
+        self._check_load(counts)
+        return self._short_ids(counts) is None and self.relief.fits(counts)
+
+    def take_for_load(self, counts: Sequence[int]) -> LoadTaken:
+        """Take pages of every band for one load, laid out as one demand; none is zeroed.
+
+        Args:
+            counts: per band; the rows of a window band are for the last of the owner's pages.
+
+        Raises and Order: as `take`.
+        """
+        self._check_load(counts)
+        self._begin("take_for_load")
+        pages = self._lay_out_and_acquire(counts)
+        ids: list[int] = []
+        slots: list[int] = []
+        reserved: dict[int, list[int]] = {}
+        for band, got in zip(self.bands, pages, strict=True):
+            if band.layout.mints:
+                minted = self.minted[band.index].mint(len(got))
+                if band is self.owner:
+                    ids = minted
+                else:
+                    slots = minted
+                if got:
+                    band.ids.bind(minted, got)
+                    self.device.write_map(Stream.SCHEDULE, band.index, minted, got)
+            elif got:
+                band.fix_live(got)
+                reserved[band.index] = got
+        return LoadTaken(ids, slots, reserved)
+
     def free(self, ids: Sequence[int]) -> None:
         """Free virtual pages in the owner and in every window band that still binds them.
 
@@ -173,15 +173,15 @@ class ChainAllocator:
         Raises:
             OwnershipError: if an id names no page or is listed twice; nothing has changed then.
             StepOrderError: between launch and record of a step.
+            ArgumentError: if an id is no int.
         """
+        check_ids("free", ids)
         operation = self._begin("free")
         self._give_up(self.owner, ids, operation)
         self.minted[self.owner.index].give_back(ids)
-        for band in self.token_bands:
-            if band is not self.owner:
-                forward = band.ids.forward
-                bound = [unit for unit in ids if forward[unit]]
-                self._give_up(band, bound, operation)
+        for band in self._windows:
+            forward = band.ids.forward
+            self._give_up(band, [unit for unit in ids if forward[unit]], operation)
 
     def retire(self, band: int, ids: Sequence[int]) -> None:
         """Free the rows of one window band that `ids` name; the ids stay bound in the owner.
@@ -191,22 +191,26 @@ class ChainAllocator:
         Raises:
             OwnershipError: as `free`, and if the band has ids of its own, which would be lost.
             StepOrderError: as `free`.
+            ArgumentError: as `free`, and if there is no such band.
         """
+        check_band("retire", band, len(self.bands))
+        check_ids("retire", ids)
         operation = self._begin("retire")
         part = self.bands[band]
         if part.layout.mints:
             raise OwnershipError(
-                f"band {part.layout.name!r}: retire of ids {list(ids)}, but only the rows of window"
-                " bands retire; free the ids"
+                f"band {part.layout.name!r}: retire of ids {listed(ids)}, but only the rows of"
+                " window bands retire; free the ids"
             )
         self._give_up(part, ids, operation)
 
     def free_slots(self, slots: Sequence[int]) -> None:
         """Free state slots.  Raises and Order: as `free`."""
+        check_ids("free_slots", slots)
         operation = self._begin("free_slots")
-        if True not in self._takes_slots:
-            raise OwnershipError(f"free of slots {list(slots)}, but no band holds state")
-        state = self._state_band()
+        if not self._holds_state:
+            raise OwnershipError(f"free of slots {listed(slots)}, but no band holds state")
+        state = self.bands[self._takes_slots.index(True)]
         self._give_up(state, slots, operation)
         self.minted[state.index].give_back(slots)
 
@@ -225,7 +229,9 @@ class ChainAllocator:
         Raises:
             OwnershipError: if an id names no page of its band; nothing has changed then.
             StepOrderError: if the step is not the open one, or its event is in use.
+            ArgumentError: if the number or an id is no int, or not every band has its ids.
         """
+        check_ids_per_band("record_step", writes, len(self.bands))
         pages = [band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)]
         self.steps.record(number, event)
         for band, written in zip(self.bands, pages, strict=True):
@@ -245,14 +251,30 @@ class ChainAllocator:
         self.steps.check_between_steps("process")
         self.reclaim.process(number)
 
+    def prewarm(self) -> None:
+        """Copy a page of each band onto the sink, so that no later move is a device's first.
+
+        Order: enqueues copies and map writes on the schedule stream.
+
+        Raises:
+            CallOrderError: if anything was ever handed out, or a step is in flight.
+        """
+        self._begin("prewarm")
+        if self.counters.taken_pages or self.steps.newest:
+            raise CallOrderError(
+                f"prewarm after {self.counters.taken_pages} pages were handed out, with step"
+                f" {self.steps.newest} in flight; allowed: 0 pages and step 0, so call it as soon"
+                " as the storage is built"
+            )
+        prewarm_copies(self.device, self.bands)
+
     def flush(self, limit: int) -> int:
         """Compact both ends with at most `limit` moves in all; returns how many pages moved.
 
         Order: may enqueue waits for writers, copies and map writes on the schedule stream.
         Settles nothing and does not block the host.
         """
-        if limit < 0:
-            raise ValueError(f"flush of at most {limit} moves; the limit is 0 or more")
+        check_counts("flush", (limit,))
         self._begin("flush")
         moved = 0
         for band in {0: self.bands[0], len(self.bands) - 1: self.owner}.values():
@@ -262,18 +284,26 @@ class ChainAllocator:
     def relieve(self, pages: int, slots: int) -> bool:
         """Make room for a later take of `pages` and `slots`; whether a layout holds them.
 
+        This is the urgent flush: it settles, and moves as many pages as the demand needs.
+
         Order: as `take`, without handing anything out.
         """
-        self._check_counts(pages, slots)
+        demand = self._demand(pages, slots)
         self._begin("relieve")
-        spans = self.relief.lay_out(self._demand(pages, slots))
+        spans = self.relief.lay_out(demand)
         for band in self.bands:
             self.reclaim.retreat(band)
         return spans is not None
 
     def translate(self, band: int, ids: Sequence[int]) -> list[int]:
-        """Physical page of each id, for the kernels of one step; 0, the sink, where unbound."""
+        """Physical page of each id, for the kernels of one step; 0, the sink, where unbound.
+
+        Raises:
+            ArgumentError: if there is no such band, or an id is no int of its id space.
+        """
+        check_band("translate", band, len(self.bands))
         forward = self.bands[band].ids.forward
+        check_slots("translate", ids, len(forward))
         return [forward[unit] for unit in ids]
 
     def statistics(self) -> Statistics:
@@ -283,27 +313,48 @@ class ChainAllocator:
         return gather_statistics(self.counters, arena, self.bands, self.minted, in_flight)
 
     def _begin(self, name: str) -> Operation:
-        self.steps.check_between_steps(name)
-        self._operations += 1
-        return Operation(self._operations, name)
+        if self.steps.launched:
+            self.steps.check_between_steps(name)
+        self._operations = number = self._operations + 1
+        return _operation(Operation, (number, name))
 
-    def _check_counts(self, pages: int, slots: int) -> None:
-        if pages < 0 or slots < 0:
-            raise ValueError(f"demand of {pages} pages and {slots} slots; counts are 0 or more")
-        if slots and True not in self._takes_slots:
-            raise ValueError(f"demand of {slots} slots, but no band of this chain holds state")
+    def _lay_out_and_acquire(self, demand: Sequence[int]) -> list[list[int]]:
+        """Pages of every band, or a `Shortage` before anything has changed."""
+        short = self._short_ids(demand)
+        if short is not None:
+            self.counters.shortages += 1
+            raise short
+        spans = self.relief.lay_out(demand)
+        if spans is None:
+            self.counters.shortages += 1
+            raise Shortage("bytes", "", sum(demand), sum(band.holes for band in self.bands))
+        return list(map(self._acquire, self.bands, demand, spans))
+
+    def _check_load(self, counts: Sequence[int]) -> None:
+        check_counts("demand of a load", counts)
+        # Both views are as long as the shorter one, so a missing count is refused by the length.
+        rows = [n for n, band in zip(counts, self.bands, strict=False) if not band.layout.mints]
+        if len(counts) != len(self.bands) or max(rows, default=0) > counts[-1]:
+            raise ArgumentError(
+                f"load of {listed(counts)} pages; allowed: one count for each of the"
+                f" {len(self.bands)} bands, in a window band at most the owner's"
+            )
 
     def _demand(self, pages: int, slots: int) -> list[int]:
-        return [slots if takes_slots else pages for takes_slots in self._takes_slots]
+        """Pages per band.  Raises ArgumentError: as `take`."""
+        if type(pages) is not int or type(slots) is not int or pages < 0 or slots < 0:
+            check_counts("demand of pages and slots", (pages, slots))
+        if self._holds_state:
+            return [slots if takes_slots else pages for takes_slots in self._takes_slots]
+        if slots:
+            raise ArgumentError(f"demand of {slots} slots; allowed: 0, as no band holds state")
+        return [pages] * len(self.bands)
 
     def _binds_owner_ids(self, band: Band) -> bool:
         return band is self.owner or not band.layout.mints
 
-    def _state_band(self) -> Band:
-        return next(band for band in self.bands if not self._binds_owner_ids(band))
-
     def _short_ids(self, demand: Sequence[int]) -> Shortage | None:
-        for index, minted in self.minted.items():
+        for index, minted in self._minting:
             if demand[index] > minted.free_count:
                 name = self.bands[index].layout.name
                 return Shortage("ids", name, demand[index], minted.free_count)
@@ -313,12 +364,13 @@ class ChainAllocator:
         if not count:
             return []
         pages = band.take_holes(count) if band.holes else []
-        if len(pages) < count and band.pending:
-            self.reclaim.settle(band, count - len(pages))
-            pages += band.take_holes(count - len(pages))
-        if len(pages) < count:
-            band.claim(*span)
-            pages += band.take_holes(count - len(pages))
+        missing = count - len(pages)
+        if missing and band.pending:
+            self.reclaim.settle(band, missing)
+            pages += band.take_holes(missing)
+            missing = count - len(pages)
+        if missing:
+            pages += band.grow(*span, missing)
         assert len(pages) == count, "the planned span does not hold what the plan promised"
         fences = self.ledger.fences
         if fences:
@@ -345,4 +397,4 @@ class ChainAllocator:
         self.reclaim.free(band, pages)
 
 
-__all__ = ["ChainAllocator", "Taken", "build_bands"]
+__all__ = ["ChainAllocator", "LoadTaken", "Taken"]

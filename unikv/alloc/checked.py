@@ -13,13 +13,18 @@ from contextlib import contextmanager
 from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.audit import row_violations, violations
 from unikv.alloc.band import Band
-from unikv.alloc.chain import NO_TRANSFERS, ChainAllocator, Taken
+from unikv.alloc.chain import NO_TRANSFERS, ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, ClearanceTable
 from unikv.alloc.invariants import TAKE_AFTER_YES, Finding, Invariants
 from unikv.alloc.signals import TransferWaiter
+from unikv.alloc.taken import LoadTaken, Taken
 from unikv.alloc.witness import Witness
+from unikv.arguments import check_band, check_counts
 from unikv.device.port import Device, Event, StorageLayout
 from unikv.errors import InvariantError, Shortage, UnikvError
+from unikv.ids.iteration_ids import IterationIds
+from unikv.ids.runner_ids import RunnerIds
+from unikv.ids.translation import Translation
 from unikv.ids.unit_ids import Operation
 from unikv.requests import RequestTable
 
@@ -113,6 +118,26 @@ class CheckedUsers(AsyncUsers):
             super().release(name)
 
 
+class CheckedTranslation(Translation):
+    """`Translation` with every call checked."""
+
+    __slots__ = ("_checks",)
+
+    def __init__(self, chain: ChainAllocator, checks: CallChecks) -> None:
+        super().__init__([band.ids for band in chain.bands], chain.layout.bands)
+        self._checks = checks
+
+    def writes(self, tokens: Sequence[int], slots: Sequence[int]) -> IterationIds:
+        """As `Translation.writes`."""
+        with self._checks.around("writes"):
+            return super().writes(tokens, slots)
+
+    def reads(self, rows: Sequence[Sequence[int]], slots: Sequence[Sequence[int]]) -> RunnerIds:
+        """As `Translation.reads`."""
+        with self._checks.around("reads"):
+            return super().reads(rows, slots)
+
+
 class CheckedChainAllocator(ChainAllocator):
     """`ChainAllocator` with every call checked.
 
@@ -130,10 +155,11 @@ class CheckedChainAllocator(ChainAllocator):
         waiter: TransferWaiter = NO_TRANSFERS,
     ) -> None:
         self.invariants = invariants
-        self._witness = Witness(device, self, invariants)
-        super().__init__(layout, self._witness, clearance, waiter)
+        self._witness = Witness(device, self, invariants, waiter)
+        super().__init__(layout, self._witness, clearance, self._witness)
         self._checks = CallChecks(self, self._witness, invariants)
         self.users = CheckedUsers(self, self._checks)
+        self.ids = CheckedTranslation(self, self._checks)
 
     def fits(self, pages: int, slots: int) -> bool:
         """As `ChainAllocator.fits`."""
@@ -142,8 +168,7 @@ class CheckedChainAllocator(ChainAllocator):
 
     def take(self, pages: int, slots: int) -> Taken:
         """As `ChainAllocator.take`; the capacity question is asked first and has to agree."""
-        # A negative count is refused before the question makes sense.
-        promised = pages >= 0 and slots >= 0 and self.fits(pages, slots)
+        promised = self.fits(pages, slots)
         asked = f"{pages} pages and {slots} slots"
         with self._checks.around("take"):
             try:
@@ -156,8 +181,11 @@ class CheckedChainAllocator(ChainAllocator):
 
     def reserve(self, band: int, count: int) -> list[int]:
         """As `ChainAllocator.reserve`; the capacity question is asked first and has to agree."""
+        # What is refused as an argument is refused before the question makes sense.
+        check_band("reserve", band, len(self.bands))
+        check_counts("reserve", (count,))
         demand = [count if index == band else 0 for index in range(len(self.bands))]
-        promised = count >= 0 and self.relief.fits(demand)
+        promised = self.relief.fits(demand)
         asked = f"{count} pages of band {band}"
         with self._checks.around("reserve"):
             try:
@@ -168,6 +196,24 @@ class CheckedChainAllocator(ChainAllocator):
                 raise
             self._compare(asked, "the reservation served them", promised=promised, served=True)
             return pages
+
+    def fits_load(self, counts: Sequence[int]) -> bool:
+        """As `ChainAllocator.fits_load`."""
+        with self._checks.around("fits_load"):
+            return super().fits_load(counts)
+
+    def take_for_load(self, counts: Sequence[int]) -> LoadTaken:
+        """As `ChainAllocator.take_for_load`; the capacity question is asked first."""
+        promised = self.fits_load(counts)
+        asked = f"a load of {list(counts)} pages"
+        with self._checks.around("take_for_load"):
+            try:
+                taken = super().take_for_load(counts)
+            except Shortage as shortage:
+                self._compare(asked, f"the take says: {shortage}", promised=promised, served=False)
+                raise
+            self._compare(asked, "the take served it", promised=promised, served=True)
+            return taken
 
     def free(self, ids: Sequence[int]) -> None:
         """As `ChainAllocator.free`."""
@@ -205,6 +251,11 @@ class CheckedChainAllocator(ChainAllocator):
         """As `ChainAllocator.process_step`."""
         with self._checks.around("process_step"):
             super().process_step(number)
+
+    def prewarm(self) -> None:
+        """As `ChainAllocator.prewarm`."""
+        with self._checks.around("prewarm"):
+            super().prewarm()
 
     def flush(self, limit: int) -> int:
         """As `ChainAllocator.flush`."""

@@ -17,7 +17,10 @@ class Toucher(Enum):
     MOVE_SOURCE = "move source"  # schedule stream: read by a move
     TABLE_WRITE = "table write"  # schedule stream: page map, request row
     GROWTH = "growth"  # schedule stream: a band grows over bytes that another left
-    FORWARD = "forward"  # forward stream: page handed out without zeroing, table reads
+    FORWARD = "forward"  # forward stream: pages of its batch, table reads
+    LOAD_COPY = "load copy"  # load stream: writes pages from host memory
+    BACKUP_COPY = "backup copy"  # backup stream: reads pages into host memory
+    ROW_RESTORE = "row restore"  # schedule stream: row memory, written whole or saved
 
 
 class InFlight(Enum):
@@ -43,7 +46,10 @@ class Clearance(Enum):
     WAIT_HOST = "wait host"  # the host waits the transfer, in a relief that nothing else can serve
     NO_MOVE = "no move"  # nothing of the band moves until the step retires
     WAIT_READ_END = "wait read end"  # S waits the shared-read end, or all of F if none is declared
-    WAIT_SCHEDULE = "wait schedule"  # F waits S at launch
+    WAIT_SCHEDULE = "wait schedule"  # the toucher's stream waits S when the work is submitted
+    WAIT_FORWARD = "wait forward"  # the toucher's stream waits F when the work is submitted
+    WAIT_LOAD = "wait load"  # the toucher's stream waits that load; F per layer group if wanted
+    AFTER_RELEASE = "after release"  # received pages are nobody's to use before their release
 
 
 ClearanceTable = Mapping[tuple[Toucher, InFlight], Clearance]
@@ -79,7 +85,8 @@ CLEARANCE: ClearanceTable = {
     (Toucher.MOVE_SOURCE, InFlight.BACKUP): Clearance.NONE,
     (Toucher.MOVE_SOURCE, InFlight.LOAD): Clearance.WAIT_COPY,
     (Toucher.FORWARD, InFlight.BACKUP): Clearance.AT_HAND_OUT,
-    (Toucher.FORWARD, InFlight.LOAD): Clearance.AT_HAND_OUT,
+    # A forward may be launched over a load in flight, which it waits where it reads the pages.
+    (Toucher.FORWARD, InFlight.LOAD): Clearance.WAIT_LOAD,
     # Copies and transfers carry physical ids and look no table up.
     (Toucher.TABLE_WRITE, InFlight.BACKUP): Clearance.NONE,
     (Toucher.TABLE_WRITE, InFlight.LOAD): Clearance.NONE,
@@ -92,4 +99,28 @@ CLEARANCE: ClearanceTable = {
     # Zeroed pages, new rows and map entries must be in place before the metadata phase.
     (Toucher.FORWARD, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
     (Toucher.FORWARD, InFlight.FORWARD): Clearance.SAME_STREAM,
+    # A load writes pages that were handed out for it, so whatever used them before is over for S,
+    # and with it for whoever waits S; so are moves of the pages and their map entries.
+    (Toucher.LOAD_COPY, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
+    (Toucher.LOAD_COPY, InFlight.FORWARD): Clearance.AT_HAND_OUT,
+    (Toucher.LOAD_COPY, InFlight.UNKNOWN_FORWARD): Clearance.AT_HAND_OUT,
+    (Toucher.LOAD_COPY, InFlight.BACKUP): Clearance.AT_HAND_OUT,
+    (Toucher.LOAD_COPY, InFlight.LOAD): Clearance.SAME_STREAM,
+    (Toucher.LOAD_COPY, InFlight.NETWORK): Clearance.AT_HAND_OUT,
+    # A backup reads what forwards, moves and loads have put into live pages.
+    (Toucher.BACKUP_COPY, InFlight.SCHEDULE): Clearance.WAIT_SCHEDULE,
+    (Toucher.BACKUP_COPY, InFlight.FORWARD): Clearance.WAIT_FORWARD,
+    (Toucher.BACKUP_COPY, InFlight.UNKNOWN_FORWARD): Clearance.WAIT_FORWARD,
+    (Toucher.BACKUP_COPY, InFlight.BACKUP): Clearance.NONE,
+    (Toucher.BACKUP_COPY, InFlight.LOAD): Clearance.WAIT_LOAD,
+    (Toucher.BACKUP_COPY, InFlight.NETWORK): Clearance.AFTER_RELEASE,
+    # Row memory is a forward's to read and write until its last kernel, so no shared-read end
+    # helps: the row's previous holder may still run, and so may a reset that a launch enqueued.
+    (Toucher.ROW_RESTORE, InFlight.SCHEDULE): Clearance.SAME_STREAM,
+    (Toucher.ROW_RESTORE, InFlight.FORWARD): Clearance.WAIT_FORWARD,
+    (Toucher.ROW_RESTORE, InFlight.UNKNOWN_FORWARD): Clearance.WAIT_FORWARD,
+    # Copies and transfers touch pages and no row.
+    (Toucher.ROW_RESTORE, InFlight.BACKUP): Clearance.NONE,
+    (Toucher.ROW_RESTORE, InFlight.LOAD): Clearance.NONE,
+    (Toucher.ROW_RESTORE, InFlight.NETWORK): Clearance.NONE,
 }

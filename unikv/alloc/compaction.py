@@ -37,6 +37,9 @@ class MovePlan:
         assert set(self.sources).isdisjoint(self.targets)
 
 
+NO_MOVES = MovePlan((), ())
+
+
 def plan_compaction(band: Band, limit: int, pinned: Collection[int] = ()) -> MovePlan:
     """Plan at most `limit` moves, each of the deepest live page into the lowest hole.
 
@@ -47,7 +50,7 @@ def plan_compaction(band: Band, limit: int, pinned: Collection[int] = ()) -> Mov
     reach = packed + band.pending + band.fixed
     targets = lowest(band, HOLE, band.low, reach, min(limit, band.holes))
     if not targets:
-        return MovePlan((), ())
+        return NO_MOVES
     shallowest = max(band.low, packed - len(pinned))
     sources = highest(band, LIVE, shallowest, band.high, len(targets) + len(pinned))
     if pinned:
@@ -67,10 +70,12 @@ def plan_relocation(band: Band, span: tuple[int, int]) -> MovePlan:
     ever a source.  Free slots are chosen lowest depth first.
     """
     low, high = band.axis.span_of_pages(*span)
+    if low <= band.low and band.high <= high:
+        return NO_MOVES
     sources = lowest(band, LIVE, band.low, min(low, band.high), band.live)
     sources += lowest(band, LIVE, max(high, band.low), band.high, band.live)
     if not sources:
-        return MovePlan((), ())
+        return NO_MOVES
     inside = lowest(band, HOLE, max(low, band.low), min(high, band.high), len(sources))
     below = band.axis.pages(low, min(high, band.low))
     above = band.axis.pages(max(low, band.high), high)

@@ -15,8 +15,10 @@ class FloatBand(Band):
 
     def retreat(self) -> int:
         """Give up the holes that either frontier touches; an empty float gives up its span."""
-        states, low = self.states, self.low
-        high = self._holes_end(low, self.high)
+        states, low, high = self.states, self.low, self.high
+        if low == high or (states[low] != HOLE and states[high - 1] != HOLE):
+            return 0
+        high = self._holes_end(low, high)
         states[high : self.high] = bytes(self.high - high)
         while low < high and states[low] == HOLE:
             states[low] = UNCLAIMED

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from unikv.arguments import check_number
 from unikv.device.port import Device, Event, Stream
 from unikv.errors import StepOrderError
 
@@ -29,23 +30,23 @@ class RecordedStep:
 class ForwardSteps:
     """Steps in launch order.
 
+    Attributes:
+        launched: number of the step that is launched and not recorded; 0 when there is none.
+        processed_through, settled_through: every step up to this number is processed, or waited
+            for by the schedule stream.
+
     Law: `processed_through` is below every recorded number, numbers ascend from 1, at most one step
     is launched and not recorded, and no two recorded steps share an event.
     """
 
-    __slots__ = ("_device", "_launched", "_recorded", "processed_through", "settled_through")
+    __slots__ = ("_device", "_recorded", "launched", "processed_through", "settled_through")
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._launched = 0
+        self.launched = 0
         self._recorded: deque[RecordedStep] = deque()
         self.processed_through = 0
         self.settled_through = 0
-
-    @property
-    def launched(self) -> int:
-        """Number of the step that is launched and not recorded; 0 when there is none."""
-        return self._launched
 
     @property
     def newest(self) -> int:
@@ -55,7 +56,8 @@ class ForwardSteps:
     @property
     def retired_through(self) -> int:
         """Every step up to this number is retired."""
-        return max(self.processed_through, self.settled_through)
+        processed, settled = self.processed_through, self.settled_through
+        return processed if processed > settled else settled
 
     @property
     def newest_unretired(self) -> int:
@@ -69,9 +71,9 @@ class ForwardSteps:
 
     def check_between_steps(self, action: str) -> None:
         """Refuse `action` while a step is launched and not recorded: its event has no name yet."""
-        if self._launched:
+        if self.launched:
             raise StepOrderError(
-                f"{action} between launch and record of step {self._launched}: record it first"
+                f"{action} between launch and record of step {self.launched}: record it first"
             )
 
     def launch(self, number: int) -> None:
@@ -80,12 +82,14 @@ class ForwardSteps:
         Raises:
             StepOrderError: if another step is open, or numbers do not ascend.
         """
+        check_number("launch_step", "the step", number)
         self.check_between_steps(f"launch of step {number}")
         if number <= max(self.newest, self.processed_through):
             raise StepOrderError(
-                f"launch of step {number} after step {max(self.newest, self.processed_through)}"
+                f"launch of step {number} after step {max(self.newest, self.processed_through)};"
+                " numbers ascend from 1"
             )
-        self._launched = number
+        self.launched = number
 
     def record(self, number: int, event: Event) -> None:
         """Name the end of the open step.
@@ -93,13 +97,14 @@ class ForwardSteps:
         Raises:
             StepOrderError: if `number` is not the open step, or its event is already in use.
         """
-        if not self._launched:
+        check_number("record_step", "the step", number)
+        if not self.launched:
             raise StepOrderError(f"record of step {number}, but no step is open: launch it first")
-        if number != self._launched:
-            raise StepOrderError(f"record of step {number}, but step {self._launched} is open")
+        if number != self.launched:
+            raise StepOrderError(f"record of step {number}, but step {self.launched} is open")
         if any(step.event is event for step in self._recorded):
             raise StepOrderError(f"record of step {number} with the event of an earlier step")
-        self._launched = 0
+        self.launched = 0
         self._recorded.append(RecordedStep(number, event))
 
     def process(self, number: int) -> None:
@@ -108,6 +113,7 @@ class ForwardSteps:
         Raises:
             StepOrderError: if it is not the oldest recorded step.
         """
+        check_number("process_step", "the step", number)
         if not self._recorded or self._recorded[0].number != number:
             oldest = self._recorded[0].number if self._recorded else 0
             raise StepOrderError(f"process of step {number}, but the oldest recorded is {oldest}")

@@ -13,12 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from unikv.errors import InvariantError, SettingError
+from unikv.errors import LISTED, InvariantError, SettingError
 
 VARIABLE = "UNIKV_INVARIANT_CHECK"
-LISTED = 12
-"""Pages or ids that a text lists before it only counts them."""
-
 _LOG = logging.getLogger("unikv.invariants")
 
 
@@ -127,13 +124,20 @@ READ_AFTER_WAIT = Invariant(
 )
 ROW_STATE = Invariant(
     "requests.row_state",
-    "A request row is free or held, never both and never neither.",
+    "A request row is free or held, never both and never neither, and a row marked for a reset is"
+    " held.",
     fatal=True,
 )
 LENGTH_BOUNDS = Invariant(
     "requests.length_bounds",
     "Of every request, committed <= allocated <= what its row names <= what a row can name.",
     fatal=False,
+)
+SLOT_UNIQUE = Invariant(
+    "host.slot_unique",
+    "A host slot is free, being filled by one backup, or full and read by loads alone, and no byte"
+    " of host memory belongs to two slots in use.",
+    fatal=True,
 )
 
 REGISTRY: Mapping[str, Invariant] = {
@@ -153,6 +157,7 @@ REGISTRY: Mapping[str, Invariant] = {
         READ_AFTER_WAIT,
         ROW_STATE,
         LENGTH_BOUNDS,
+        SLOT_UNIQUE,
     )
 }
 

@@ -7,7 +7,7 @@ because an event has fired.  What a use means for the next toucher is in `unikv.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from unikv.alloc.fences import Fences
 from unikv.alloc.signals import HeldPages
@@ -16,8 +16,11 @@ from unikv.alloc.use import Use
 __all__ = ["PageLedger", "PageUse", "Use"]
 
 
-@dataclass(frozen=True, slots=True)
-class PageUse:
+# What a named tuple does when it is called, without the call of ours that it makes.
+_page_use = tuple.__new__
+
+
+class PageUse(NamedTuple):
     """One use of some pages of one band.
 
     Attributes:
@@ -54,10 +57,14 @@ class PageLedger:
         """The uses, oldest first."""
         return tuple(self._uses)
 
+    def is_empty(self) -> bool:
+        """Whether every use is over."""
+        return not self._uses
+
     def add(self, use: Use, band: int, pages: Collection[int], step: int) -> None:
         """Record that `step` uses `pages`."""
         if pages:
-            self._uses.append(PageUse(use, band, frozenset(pages), step))
+            self._uses.append(_page_use(PageUse, (use, band, frozenset(pages), step)))
 
     def newest_writer(self, band: int, pages: Collection[int]) -> int:
         """Newest step whose write of one of `pages` is not over; 0 when there is none."""

@@ -7,7 +7,7 @@ step's event, the host does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from unikv.alloc.band import Band
 from unikv.alloc.clearance import Clearance, InFlight, Toucher
@@ -51,12 +51,20 @@ class Reclaim:
         """The transfer or hold `name` is over on every rank: its stuck pages return.
 
         A step in flight may have been launched since they were freed, so they wait for it.
+        A transfer that a relief has ended has nothing left to return, once.
 
         Raises:
             TransferError: if nothing is held under that name.
         """
+        self._return_stuck(self._ledger.held.end(name))
+
+    def release_early(self, name: str) -> None:
+        """As `release`, for a relief that waited: the protocol's own release is still to come."""
+        self._return_stuck(self._ledger.held.end_early(name))
+
+    def _return_stuck(self, freed: Mapping[int, list[int]]) -> None:
         step = self._steps.newest
-        for index, pages in self._ledger.held.end(name).items():
+        for index, pages in freed.items():
             band = self._bands[index]
             if step:
                 band.pending_pages.add(step, pages)
@@ -124,7 +132,9 @@ class Reclaim:
 
     def retreat(self, band: Band) -> None:
         """Let the frontier of `band` give up the holes it touches."""
-        self._counters.retreats += band.retreat()
+        left = band.retreat()
+        if left:
+            self._counters.retreats += left
 
     def writes_retired(self) -> None:
         """The schedule stream waited past a writer: its writes are over."""
@@ -159,6 +169,8 @@ class Reclaim:
     def _end_uses(self) -> None:
         retired = self._steps.retired_through
         self._ledger.end_writes(retired)
+        if self._ledger.is_empty():
+            return
         for band in self._bands:
             vacated = self._ledger.take_ready_vacated(band.index, retired)
             if vacated:

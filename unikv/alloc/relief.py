@@ -7,7 +7,6 @@ taken, and nothing after the plan looks at a gap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import ge
 
 from unikv.alloc.band import Band
 from unikv.alloc.clearance import Clearance, InFlight, Toucher
@@ -19,6 +18,10 @@ from unikv.alloc.signals import HOLDS, TRANSFERS, TransferWaiter
 from unikv.alloc.snapshot import BandView, ChainView
 from unikv.alloc.use import Use
 
+NOTHING: frozenset[Use] = frozenset()
+# What a named tuple does when it is called, without the call of ours that it makes.
+_named_tuple = tuple.__new__
+
 
 class Relief:
     """Answers whether a demand fits and lays the chain out so that it does."""
@@ -26,14 +29,19 @@ class Relief:
     __slots__ = (
         "_arena",
         "_bands",
+        "_careful",
         "_clearance",
         "_counters",
         "_kept",
         "_ledger",
         "_mover",
+        "_nowhere",
         "_reclaim",
         "_revisions",
+        "_sizes_and_walls",
         "_steps",
+        "_unpinned",
+        "_views",
         "_waiter",
     )
 
@@ -49,8 +57,18 @@ class Relief:
         self._reclaim = reclaim
         self._mover = mover
         self._waiter = waiter
+        last = len(self._bands) - 1
+        sizes = [band.layout.page_bytes for band in self._bands]
+        walls = [0] * last + [self._arena.end_page(sizes[last])]
+        if last:
+            walls[0] = self._arena.first_page(sizes[0])
+        self._sizes_and_walls = list(zip(sizes, walls, strict=True))
+        self._unpinned = (NOTHING,) * len(self._bands)
+        self._careful = (HOLDS,) * len(self._bands)
+        self._nowhere = ((0, 0),) * len(self._bands)
+        self._views = list(map(self._view, self._bands, self._unpinned))
         self._revisions = [band.revision for band in self._bands]
-        self._kept = self._snapshot([frozenset()] * len(self._bands))
+        self._kept = self._snapshot(self._unpinned)
 
     def snapshot(self, pinned: Sequence[frozenset[Use]] = ()) -> ChainView:
         """Counts, spans and pins of every band, as the frozen input of a plan.
@@ -61,35 +79,48 @@ class Relief:
         """
         if pinned and self._ledger.held:
             return self._snapshot(pinned)
-        revisions = [band.revision for band in self._bands]
-        if revisions != self._revisions:
-            self._revisions = revisions
-            self._kept = self._snapshot([frozenset()] * len(self._bands))
+        revisions = self._revisions
+        for index, band in enumerate(self._bands):
+            if band.revision != revisions[index]:
+                self._kept = self._snapshot(self._unpinned)
+                break
         return self._kept
 
     def _snapshot(self, pinned: Sequence[frozenset[Use]]) -> ChainView:
-        last = len(self._bands) - 1
-        views = []
-        for index, (band, uses) in enumerate(zip(self._bands, pinned, strict=True)):
-            page_bytes = band.layout.page_bytes
-            if index == last:
-                wall = self._arena.end_page(page_bytes)
-            else:
-                wall = self._arena.first_page(page_bytes) if index == 0 else 0
-            # Unlike `span`, this keeps an empty end at its wall, where a plan looks for it.
-            low, high = band.axis.pages_of_span(band.low, band.high)
-            used, pin_low, pin_high = band.live + band.fixed, 0, 0
-            if uses or band.fixed:
-                pins = set(band.fixed_pages())
-                if uses:
-                    # A page freed under a transfer stays as it is, so here it counts as used.
-                    stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
-                    used += len(stuck)
-                    pins |= self._ledger.held.pages(index, uses) | stuck
-                if pins:
-                    pin_low, pin_high = min(pins), max(pins) + 1
-            views.append(BandView(page_bytes, wall, low, high, used, pin_low, pin_high))
-        return ChainView(self._arena.sink_bytes, self._arena.total_bytes, tuple(views))
+        if pinned is self._unpinned:
+            views, revisions = self._views, self._revisions
+            for index, band in enumerate(self._bands):
+                if band.revision != revisions[index]:
+                    revisions[index] = band.revision
+                    if band.fixed:
+                        views[index] = self._view(band, NOTHING)
+                        continue
+                    # In place, because a question costs little more than these lines.
+                    page_bytes, wall = self._sizes_and_walls[index]
+                    low, high = band.axis.pages_of_span(band.low, band.high)
+                    view = (page_bytes, wall, low, high, band.live, 0, 0)
+                    views[index] = _named_tuple(BandView, view)
+            seen = tuple(views)
+        else:
+            seen = tuple(map(self._view, self._bands, pinned))
+        return _named_tuple(ChainView, (self._arena.sink_bytes, self._arena.total_bytes, seen))
+
+    def _view(self, band: Band, uses: frozenset[Use]) -> BandView:
+        # Unlike `span`, this keeps an empty end at its wall, where a plan looks for it.
+        low, high = band.axis.pages_of_span(band.low, band.high)
+        index, fixed = band.index, band.fixed
+        page_bytes, wall = self._sizes_and_walls[index]
+        used, pin_low, pin_high = band.live + fixed, 0, 0
+        if uses or fixed:
+            pins = set(band.fixed_pages())
+            if uses:
+                # A page freed under a transfer stays as it is, so here it counts as used.
+                stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
+                used += len(stuck)
+                pins |= self._ledger.held.pages(index, uses) | stuck
+            if pins:
+                pin_low, pin_high = min(pins), max(pins) + 1
+        return _named_tuple(BandView, (page_bytes, wall, low, high, used, pin_low, pin_high))
 
     def fits(self, demand: Sequence[int]) -> bool:
         """Whether a take of `demand` pages per band succeeds now."""
@@ -100,27 +131,32 @@ class Relief:
     def lay_out(self, demand: Sequence[int]) -> Spans | None:
         """Spans in which `demand` pages per band can be taken; None when no layout holds them.
 
+        Where the holes cover the demand nobody has to grow, and every pair is `(0, 0)`.
+
         Order: may enqueue waits, copies and map writes on the schedule stream.  Blocks the host
         only where no layout leaves the pages of every transfer alone.  A refusal changes nothing.
 
         Raises:
-            TransferError: if a transfer that has to be waited for does not end; nothing was copied.
+            TransferError: if a transfer that has to be waited for does not end; nothing has changed
+                then.
         """
         if self._holes_cover(demand):
-            return tuple(band.span() for band in self._bands)
-        careful = [HOLDS] * len(self._bands)
-        spans = plan(self.snapshot(careful), demand, Step.NO_MOVE)
+            return self._nowhere
+        spans = plan(self.snapshot(self._careful), demand, Step.NO_MOVE)
         if spans is not None:
             return spans
         if not feasible(self.snapshot(), demand):
             return None
+        # Settling moves no pin, so which transfers are in the way is known before it.  The wait for
+        # them comes first: the host never blocks behind a stream wait, and a wait in vain has
+        # changed nothing.
+        pinned = [TRANSFERS] * len(self._bands)
+        if self._ledger.held and not feasible(self.snapshot(pinned), demand):
+            self._end_transfers(demand)
         self._counters.reliefs += 1
         self._reclaim.settle_all()
         # Settling changes spans, so nothing planned before it may be used after it.
         least = self._least_plan(demand)
-        if least is None:
-            self._end_transfers(demand)
-            least = self._least_plan(demand)
         assert least is not None, "feasible and first_plan disagree"
         view, step, spans = least
         if step is not Step.NO_MOVE:
@@ -149,11 +185,15 @@ class Relief:
             self._waiter.wait(names)
             self._counters.host_waits += 1
         for name in names:
-            self._reclaim.release(name)
-        self._reclaim.settle_all()
+            self._reclaim.release_early(name)
 
     def _holes_cover(self, demand: Sequence[int]) -> bool:
-        return all(map(ge, [band.holes for band in self._bands], demand))
+        for index, band in enumerate(self._bands):
+            if band.holes < demand[index]:
+                break
+        else:
+            return True
+        return False
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
         plans = [plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from unikv.alloc.use import Use
-from unikv.errors import TransferError
+from unikv.errors import TransferError, listed
 
 TRANSFERS = frozenset({Use.NETWORK_SEND, Use.NETWORK_RECEIVE})
 HOLDS = TRANSFERS | {Use.RECEIVE_HOLD}
@@ -38,7 +38,10 @@ class NoTransfers:
 
     def wait(self, names: Sequence[str]) -> None:
         """Nothing to wait for: nobody can have begun a transfer."""
-        raise TransferError(f"no waiter is installed, and transfers {list(names)} are in flight")
+        raise TransferError(
+            f"no waiter is installed, and transfers {listed(names)} are in flight; build the"
+            " storage with a `TransferWaiter`"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,16 @@ class Hold:
 class HeldPages:
     """Every hold that is not over.
 
-    Law: stuck pages are pages of transfers, pending in their band, and owned by nobody.
+    Law: stuck pages are pages of transfers, pending in their band, and owned by nobody.  A name
+    that ended early holds nothing until its release has come.
     """
 
-    __slots__ = ("_holds", "_stuck")
+    __slots__ = ("_ended_early", "_holds", "_stuck")
 
     def __init__(self) -> None:
         self._holds: list[Hold] = []
         self._stuck: dict[int, set[int]] = {}
+        self._ended_early: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._holds)
@@ -76,6 +81,23 @@ class HeldPages:
     def holds(self) -> tuple[Hold, ...]:
         """Every hold, oldest first."""
         return tuple(self._holds)
+
+    def ended_early(self) -> frozenset[str]:
+        """Transfers that a relief has ended and whose release has not come."""
+        return frozenset(self._ended_early)
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that the release of an older transfer is still to come for.
+
+        Raises:
+            TransferError: if a relief has ended a transfer of this name that was not released yet:
+                its release would end the new one while a peer still touches the pages.
+        """
+        if name in self._ended_early:
+            raise TransferError(
+                f"{name!r} begins again, but a relief has ended a transfer of that name and its"
+                " release has not come; release it first, or take a name that was never used"
+            )
 
     def add(self, name: str, use: Use, band: int, pages: Collection[int]) -> None:
         """Record that `name` holds `pages`."""
@@ -134,13 +156,21 @@ class HeldPages:
     def end(self, name: str) -> dict[int, list[int]]:
         """End every hold of `name`; per band, the stuck pages that nothing holds any more.
 
+        A name that ended early ends once more, with nothing to give back.
+
         Raises:
             TransferError: if nothing is held under that name.
         """
+        if name in self._ended_early:
+            self._ended_early.remove(name)
+            return {}
         ended = [hold for hold in self._holds if hold.name == name]
         if not ended:
             known = sorted({hold.name for hold in self._holds})
-            raise TransferError(f"{name!r} holds no pages; held are {known}")
+            raise TransferError(
+                f"{name!r} holds no pages; held are {listed(known)}:"
+                " release each transfer or hold once"
+            )
         self._holds = [hold for hold in self._holds if hold.name != name]
         freed: dict[int, list[int]] = {}
         for band in {hold.band for hold in ended}:
@@ -150,12 +180,23 @@ class HeldPages:
                 freed[band] = sorted(loose)
         return freed
 
+    def end_early(self, name: str) -> dict[int, list[int]]:
+        """As `end`, for a transfer that a relief waited for; the next `end` of it is harmless.
+
+        The protocol releases what it began on every rank, whether or not a relief was faster.
+        """
+        freed = self.end(name)
+        self._ended_early.add(name)
+        return freed
+
     def publish(self, hold: str, transfer: str) -> list[Hold]:
         """Turn a receive hold into a receive, with no gap between the two; the new holds.
 
         Raises:
-            TransferError: if `hold` is no receive hold.
+            TransferError: if `hold` is no receive hold, or as `check_name` for `transfer`; nothing
+                has changed then.
         """
+        self.check_name(transfer)
         new = []
         for index, held in enumerate(self._holds):
             if held.name == hold and held.use is Use.RECEIVE_HOLD:
@@ -164,6 +205,7 @@ class HeldPages:
         if not new:
             known = sorted({held.name for held in self._holds if held.use is Use.RECEIVE_HOLD})
             raise TransferError(
-                f"{hold!r} is no receive hold; held are {known}: take the rows and hold them first"
+                f"{hold!r} is no receive hold; held are {listed(known)}:"
+                " take the rows and hold them first"
             )
         return new

@@ -1,4 +1,4 @@
-"""A device port that sees what one allocator enqueues, and when it enqueues it.
+"""A device port, and a waiter, that see what one allocator enqueues, and when it enqueues it.
 
 State can be audited between calls, but an order is only seen while it is made: whether the stream
 waited before a copy, or the host read behind a wait.  The witness passes every kernel on unchanged.
@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from unikv.alloc.band import Band
 from unikv.alloc.band_audit import about
-from unikv.alloc.chain import ChainAllocator
+from unikv.alloc.chain import NO_TRANSFERS, ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.fences import IN_FLIGHT, page_ranges
 from unikv.alloc.invariants import (
@@ -24,7 +24,7 @@ from unikv.alloc.invariants import (
     Finding,
     Invariants,
 )
-from unikv.alloc.signals import TRANSFERS
+from unikv.alloc.signals import TRANSFERS, TransferWaiter
 from unikv.alloc.use import Use
 from unikv.device.port import Device, Event, Stream
 
@@ -55,12 +55,20 @@ class Witness:
         "_given_up",
         "_has_waited",
         "_invariants",
+        "_waiter",
         "has_streams",
         "settled_through",
     )
 
-    def __init__(self, device: Device, chain: ChainAllocator, invariants: Invariants) -> None:
+    def __init__(
+        self,
+        device: Device,
+        chain: ChainAllocator,
+        invariants: Invariants,
+        waiter: TransferWaiter = NO_TRANSFERS,
+    ) -> None:
         self._device = device
+        self._waiter = waiter
         self.has_streams = device.has_streams
         # The chain is still being built: it is only looked at once kernels are enqueued.
         self._chain = chain
@@ -126,6 +134,11 @@ class Witness:
             f" {self.settled_through}"
         )
         return [Finding(STEPS_ORDER, "the steps", what)]
+
+    def wait(self, names: Sequence[str]) -> None:
+        """The host waits for transfers; a host read like any other."""
+        self._host_reads("wait for transfers")
+        self._waiter.wait(names)
 
     # The port ------------------------------------------------------------------------------
 

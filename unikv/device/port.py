@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 
 class Stream(IntEnum):
@@ -46,6 +46,19 @@ class BandLayout(NamedTuple):
     zeroed: bool
 
 
+class HostLayout(NamedTuple):
+    """One piece of host memory and whose copies it holds.
+
+    Attributes:
+        total_bytes: its size.
+        bands: index of the one band that keeps its copies there, or of two that share the bytes:
+            the first from the low end, the second from the high end.
+    """
+
+    total_bytes: int
+    bands: tuple[int, ...]
+
+
 class StorageLayout(NamedTuple):
     """Every memory space of one storage.
 
@@ -56,6 +69,8 @@ class StorageLayout(NamedTuple):
         row_count: rows of the request table.
         row_pages: virtual pages that one row can name.
         slots_per_page: page size of every token band, in slots.
+        layer_groups: equal pieces of every page, by layers, which a load fills one after the other.
+        host: where copies of pages are kept; empty without a host tier.
     """
 
     sink_bytes: int
@@ -64,6 +79,8 @@ class StorageLayout(NamedTuple):
     row_count: int
     row_pages: int
     slots_per_page: int
+    layer_groups: int = 1
+    host: tuple[HostLayout, ...] = ()
 
 
 class Device(Protocol):
@@ -104,7 +121,9 @@ class Device(Protocol):
     ) -> None:
         """Copy whole pages, `sources[i]` to `targets[i]`, in any order.
 
-        Reads and writes the arena.  Sources and targets are disjoint and equally many.
+        Reads and writes the arena.  Sources and targets are disjoint and equally many.  The first
+        call for a band may compile or take memory; later ones must not, however many pages they
+        copy, since a relief runs when there is nothing left to take.
         """
         ...
 
@@ -116,4 +135,67 @@ class Device(Protocol):
 
     def write_row(self, stream: Stream, row: int, first: int, ids: Sequence[int]) -> None:
         """Set entries `[first, first + len(ids))` of a request row to virtual page ids."""
+        ...
+
+
+@runtime_checkable
+class CopyDevice(Device, Protocol):
+    """A device that copies pages to host memory and back; known by having both calls.
+
+    Order: as `Device`; a copy reads or writes host memory when it runs, not when it is enqueued.
+    """
+
+    def copy_to_host(
+        self, stream: Stream, band: int, pages: Sequence[int], slots: Sequence[int]
+    ) -> None:
+        """Copy whole pages, `pages[i]` to host slot `slots[i]` of the band's pool.
+
+        Reads the arena, writes host memory.
+        """
+        ...
+
+    def copy_from_host(
+        self,
+        stream: Stream,
+        band: int,
+        layer_group: int,
+        slots: Sequence[int],
+        pages: Sequence[int],
+    ) -> None:
+        """Copy one layer group of host slots `slots[i]` into `pages[i]`.
+
+        Reads host memory, writes the arena: of every page the bytes
+        `[layer_group * piece, (layer_group + 1) * piece)`, where a page has `layer_groups` pieces.
+        """
+        ...
+
+
+RowContent: TypeAlias = object
+"""What the memory of one row held when it was saved; made by the device, a copy and never a view.
+
+A view would show what the row's next holder writes.
+"""
+
+
+class RowMemoryDevice(Device, Protocol):
+    """A device that keeps memory per request row: scratch, ring cursors of a speculative state.
+
+    Forwards read and write the memory of their batch's rows from their first kernel to their last.
+
+    Order: as `Device`.
+    """
+
+    def reset_rows(self, stream: Stream, rows: Sequence[int]) -> None:
+        """Give the memory of whole rows its first content.  Writes row memory."""
+        ...
+
+    def save_row(self, stream: Stream, row: int) -> RowContent:
+        """A copy of a row's memory, taken when `stream` comes to it.  Reads row memory."""
+        ...
+
+    def restore_row(self, stream: Stream, row: int, content: RowContent) -> None:
+        """Write the whole memory of `row`, which need not be the row it was saved from.
+
+        Writes row memory.
+        """
         ...

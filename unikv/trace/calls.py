@@ -15,6 +15,7 @@ from typing import Annotated, Any, SupportsIndex, assert_never
 
 from msgspec import Meta
 
+from unikv.cache.host_tier import HostCopy
 from unikv.device.port import Event, Stream
 from unikv.errors import Shortage, UnikvError
 from unikv.storage import KVStorage
@@ -26,8 +27,11 @@ Number = Annotated[int, Meta(ge=-_FURTHEST, le=_FURTHEST)]
 EventNumber = Annotated[int, Meta(ge=1, le=_FURTHEST)]
 Numbers = list[Number]
 PerBand = Annotated[list[Numbers], Meta(max_length=MAX_BANDS)]
+PerBandAndRow = Annotated[list[list[Numbers]], Meta(max_length=MAX_BANDS)]
 Name = Annotated[str, Meta(max_length=200)]
 NumbersByBand = Annotated[list[tuple[Number, Numbers]], Meta(max_length=MAX_BANDS)]
+EventCount = Annotated[int, Meta(ge=1, le=_FURTHEST)]
+"""What a trace has of an answer of one event, or of a tuple of them."""
 
 ANSWERED_ERRORS = (
     UnikvError,
@@ -47,6 +51,8 @@ class Part(Enum):
     CHAIN = "chain"
     USERS = "users"
     REQUESTS = "requests"
+    IDS = "ids"
+    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class CallKind:
         return f"{self.part.value}.{self.method}"
 
 
-_C, _U, _R = Part.CHAIN, Part.USERS, Part.REQUESTS
+_C, _U, _R, _I, _H = Part.CHAIN, Part.USERS, Part.REQUESTS, Part.IDS, Part.HOST
 _NONE = type(None)
 _TAKEN = tuple[Numbers, Numbers]
 _RECORD = tuple[Number, EventNumber, PerBand]
@@ -84,6 +90,8 @@ CALLS: Mapping[str, CallKind] = {
         CallKind(_C, "fits", tuple[Number, Number], bool),
         CallKind(_C, "take", tuple[Number, Number], _TAKEN),
         CallKind(_C, "reserve", tuple[Number, Number], Numbers),
+        CallKind(_C, "fits_load", tuple[Numbers], bool),
+        CallKind(_C, "take_for_load", tuple[Numbers], tuple[Numbers, Numbers, NumbersByBand]),
         CallKind(_C, "free", tuple[Numbers], _NONE),
         CallKind(_C, "retire", tuple[Number, Numbers], _NONE),
         CallKind(_C, "free_slots", tuple[Numbers], _NONE),
@@ -97,6 +105,7 @@ CALLS: Mapping[str, CallKind] = {
             (Stream.FORWARD,),
         ),
         CallKind(_C, "process_step", tuple[Number], _NONE),
+        CallKind(_C, "prewarm", tuple[()], _NONE),
         CallKind(_C, "flush", tuple[Number], Number),
         CallKind(_C, "relieve", tuple[Number, Number], bool),
         CallKind(_C, "translate", tuple[Number, Numbers], Numbers),
@@ -109,9 +118,22 @@ CALLS: Mapping[str, CallKind] = {
         CallKind(_U, "publish", tuple[Name, Name], NumbersByBand),
         CallKind(_U, "begin_send", tuple[Name, PerBand], _NONE),
         CallKind(_U, "release", tuple[Name], _NONE),
+        CallKind(_I, "writes", tuple[Numbers, Numbers], PerBand),
+        CallKind(_I, "reads", tuple[list[Numbers], list[Numbers]], PerBandAndRow),
+        CallKind(_I, "move_epochs", tuple[()], Numbers),
         CallKind(_R, "take", tuple[()], Number),
         CallKind(_R, "append", tuple[Number, Numbers], _NONE),
         CallKind(_R, "give_back", tuple[Number], _NONE),
+        CallKind(_H, "begin_backup", tuple[Name, PerBand], HostCopy),
+        CallKind(_H, "submit_backup", tuple[Name], EventCount),
+        CallKind(_H, "begin_load", tuple[Name, HostCopy], _TAKEN),
+        CallKind(_H, "name_rows", tuple[Name], _NONE),
+        CallKind(_H, "submit_load", tuple[Name], EventCount),
+        CallKind(_H, "order_forward", tuple[Number, list[Name], Number], _NONE),
+        CallKind(_H, "acknowledge", tuple[Name], _NONE),
+        CallKind(_H, "cancel", tuple[Name], _NONE),
+        CallKind(_H, "drop", tuple[HostCopy], _NONE),
+        CallKind(_H, "in_flight", tuple[()], list[Name]),
     )
 }
 
@@ -163,6 +185,17 @@ def plain(value: object) -> object:
     )
 
 
+def plain_answer(kind: CallKind, answer: object) -> object:
+    """An answer in plain form; of events, which have none, only how many there are.
+
+    Raises:
+        TypeError: as `plain`.
+    """
+    if kind.answer is EventCount:
+        return len(answer) if isinstance(answer, tuple) else 1
+    return plain(answer)
+
+
 def error_name(error: BaseException) -> str:
     """How a trace names an error; its text may change from one build to the next."""
     name = type(error).__name__
@@ -178,6 +211,10 @@ def part_of(storage: KVStorage, part: Part) -> object:
             return storage.chain.users
         case Part.REQUESTS:
             return storage.requests
+        case Part.IDS:
+            return storage.ids
+        case Part.HOST:
+            return storage.host
         case _:
             assert_never(part)
 
@@ -207,6 +244,6 @@ class Performer:
             arguments[1] = self._events[arguments[1]]
         try:
             answer = getattr(part_of(self.storage, kind.part), kind.method)(*arguments)
-            return Outcome(plain(answer))
+            return Outcome(plain_answer(kind, answer))
         except ANSWERED_ERRORS as error:
             return Outcome(None, error_name(error))

@@ -15,8 +15,9 @@ from typing import Annotated, Any, BinaryIO, NamedTuple, NoReturn
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from unikv.device.port import BandLayout, StorageLayout
-from unikv.errors import TraceError
+from unikv.device.port import BandLayout, HostLayout, StorageLayout
+from unikv.errors import BuildError, TraceError
+from unikv.layout_rules import check_layout
 from unikv.trace.calls import CALLS, MAX_BANDS, Call, Outcome, plain
 
 FORMAT = "unikv-trace"
@@ -31,7 +32,7 @@ _DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _Bytes = Annotated[int, Meta(ge=1, le=1 << 48)]
 _Count = Annotated[int, Meta(ge=1, le=MAX_UNITS)]
 _Word = Annotated[str, Meta(min_length=1, max_length=64)]
-_ErrorName = Annotated[str, Meta(pattern=r"^\w{1,80}(:\w{1,20})?$")]
+_ErrorName = Annotated[str, Meta(pattern=r"^\w{1,80}(:[\w ]{1,20})?$")]
 
 
 class BandRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,8 +46,15 @@ class BandRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     zeroed: bool
 
 
-class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A `StorageLayout` in a header."""
+class HostRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A `HostLayout` in a header."""
+
+    total_bytes: _Bytes
+    bands: Annotated[tuple[int, ...], Meta(min_length=1, max_length=2)]
+
+
+class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A `StorageLayout` in a header; without host memory its fields are left out."""
 
     sink_bytes: _Bytes
     total_bytes: _Bytes
@@ -54,6 +62,8 @@ class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     row_count: _Count
     row_pages: _Count
     slots_per_page: _Count
+    layer_groups: _Count = 1
+    host: Annotated[tuple[HostRecord, ...], Meta(max_length=MAX_BANDS)] = ()
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,6 +153,8 @@ def encode_header(layout: StorageLayout, why: str) -> bytes:
         layout.row_count,
         layout.row_pages,
         layout.slots_per_page,
+        layout.layer_groups,
+        tuple(HostRecord(*backing) for backing in layout.host),
     )
     line = msgspec.json.encode(Header(FORMAT, VERSION, why, record)) + b"\n"
     # What could not be read back is refused while the storage is still there.
@@ -237,15 +249,24 @@ def _layout(path: Path, record: LayoutRecord) -> StorageLayout:
     if record.row_count * record.row_pages > MAX_ROW_ENTRIES:
         entries = f"{record.row_count} rows of {record.row_pages} pages"
         _refuse(path, 1, f"{entries}; allowed: {MAX_ROW_ENTRIES} in all rows")
-    bands = tuple(BandLayout(*msgspec.structs.astuple(band)) for band in record.bands)
-    return StorageLayout(
+    layout = StorageLayout(
         record.sink_bytes,
         record.total_bytes,
-        bands,
+        tuple(BandLayout(*msgspec.structs.astuple(band)) for band in record.bands),
         record.row_count,
         record.row_pages,
         record.slots_per_page,
+        record.layer_groups,
+        tuple(HostLayout(*msgspec.structs.astuple(backing)) for backing in record.host),
     )
+    try:
+        check_layout(layout)
+    except BuildError as error:
+        raise TraceError(f"{path}, line 1: {error}") from error
+    slots = sum(b.total_bytes // layout.bands[i].page_bytes for b in layout.host for i in b.bands)
+    if slots > MAX_UNITS:
+        _refuse(path, 1, f"{slots} host slots; allowed: {MAX_UNITS}")
+    return layout
 
 
 def _call(path: Path, number: int, text: bytes) -> TracedCall:

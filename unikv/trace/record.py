@@ -28,6 +28,7 @@ from unikv.trace.calls import (
     error_name,
     part_of,
     plain,
+    plain_answer,
 )
 from unikv.trace.lines import checked_arguments, encode_call, encode_header
 
@@ -50,7 +51,10 @@ class RecordedPart:
         kind = CALLS.get(f"{self._part.value}.{name}")
         if kind is not None:
             return self._recorder.recorded(kind, found)
-        return self._recorder.users if found is self._recorder.storage.chain.users else found
+        storage = self._recorder.storage
+        if found is storage.chain.users:
+            return self._recorder.users
+        return self._recorder.ids if found is storage.ids else found
 
 
 class Recorder:
@@ -59,10 +63,22 @@ class Recorder:
     Attributes:
         storage: what answers.
         layout: its memory spaces.
-        chain, users, requests: its parts, recorded.
+        chain, users, requests, ids: its parts, recorded.
+        host: its host tier, recorded; None where it has none.
     """
 
-    __slots__ = ("_events", "_met", "_out", "chain", "layout", "requests", "storage", "users")
+    __slots__ = (
+        "_events",
+        "_met",
+        "_out",
+        "chain",
+        "host",
+        "ids",
+        "layout",
+        "requests",
+        "storage",
+        "users",
+    )
 
     def __init__(self, storage: KVStorage, out: BinaryIO, why: str = "") -> None:
         """Write the header; the storage should be empty still, or a replay will not find its state.
@@ -80,6 +96,10 @@ class Recorder:
         self.users = RecordedPart(part_of(storage, Part.USERS), Part.USERS, self)
         self.chain = RecordedPart(part_of(storage, Part.CHAIN), Part.CHAIN, self)
         self.requests = RecordedPart(part_of(storage, Part.REQUESTS), Part.REQUESTS, self)
+        self.ids = RecordedPart(part_of(storage, Part.IDS), Part.IDS, self)
+        self.host = None
+        if storage.host is not None:
+            self.host = RecordedPart(storage.host, Part.HOST, self)
         self._out = out
         self._met = 0
         # By identity, with the event itself: a number is only safe while its event is alive.
@@ -111,7 +131,7 @@ class Recorder:
             except ANSWERED_ERRORS as error:
                 self._write(call, Outcome(None, error_name(error)))
                 raise
-            self._write(call, Outcome(plain(answer)))
+            self._write(call, Outcome(plain_answer(kind, answer)))
             return answer
 
         return ask

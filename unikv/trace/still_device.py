@@ -1,7 +1,8 @@
 """A device on which nothing happens, for questions that no kernel can change.
 
 No decision of the allocator reads the device, so its answers are the same on a device without
-memory.  Whether the orders it enqueues are safe cannot be seen here.
+memory.  Whether the orders it enqueues are safe cannot be seen here, nor whether a peer would have
+kept the host waiting: a recorded wait in vain shows as a difference.
 """
 
 from __future__ import annotations
@@ -54,7 +55,29 @@ class StillDevice:
     def write_row(self, stream: Stream, row: int, first: int, ids: Sequence[int]) -> None:
         """There is no replica."""
 
+    def copy_to_host(
+        self, stream: Stream, band: int, pages: Sequence[int], slots: Sequence[int]
+    ) -> None:
+        """There are no bytes."""
+
+    def copy_from_host(
+        self,
+        stream: Stream,
+        band: int,
+        layer_group: int,
+        slots: Sequence[int],
+        pages: Sequence[int],
+    ) -> None:
+        """There are no bytes."""
+
+
+class StillPeers:
+    """Transfers that are over whenever somebody asks."""
+
+    def wait(self, names: Sequence[str]) -> None:
+        """There is no peer, so nothing is left to wait for."""
+
 
 def build_still(layout: StorageLayout) -> KVStorage:
-    """An empty storage of this package, on a still device."""
-    return KVStorage(layout, StillDevice())
+    """An empty storage of this package, on a still device and with still peers."""
+    return KVStorage(layout, StillDevice(), waiter=StillPeers())

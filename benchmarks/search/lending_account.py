@@ -1,24 +1,20 @@
-"""An engine that lends its pages: to steps, copies, reservations, receive holds and transfers.
+"""Who holds which page of a small chain, and what must be in it: the lending engine's own account.
 
-It keeps its own account of what every id, every reserved page and every page in a peer's hands must
-hold, and its device knows which bytes unfinished work still uses.  Every answer of the allocator is
-compared with an exhaustive search, and every rearrangement with the least one that would have done.
+Pages are lent to steps, copies, reservations, receive holds and transfers.  The account knows what
+every id, every reserved page and every page in a peer's hands must hold, and its device knows which
+bytes unfinished work still uses.  What an answer of the allocator must be is not known here.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from harness.check.layout_search import layout_exists
-from tests.alloc.guarded_device import GuardedDevice, Work
-from tests.alloc.small_chain import picture
-from unikv.alloc.chain import ChainAllocator, Taken
+from benchmarks.search.diary_device import picture
+from benchmarks.search.guarded_device import GuardedDevice, Work
+from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.pricing import Step, assert_plan, plan
-from unikv.alloc.signals import HOLDS
 from unikv.device.port import Event, StorageLayout, Stream
-from unikv.errors import Shortage, TransferError
+from unikv.errors import TransferError
 
-Answer = TypeVar("Answer")
 Place = tuple[int, int]
 """A band and one of its pages."""
 
@@ -37,16 +33,6 @@ class Transfer(NamedTuple):
     words: dict[Place, bytes]
 
 
-class Licence(NamedTuple):
-    """What a rearrangement may do: whom it has to wait for, and whether held rows may move."""
-
-    waits: list[str]
-    moves_holds: bool
-
-
-NO_LICENCE = Licence([], moves_holds=False)
-
-
 def books(chain: ChainAllocator) -> object:
     """Everything that an operation of the allocator can change, but its counters."""
     held, fences = chain.ledger.held, chain.ledger.fences
@@ -54,8 +40,10 @@ def books(chain: ChainAllocator) -> object:
     return picture(chain), held.holds(), stuck, fences.uses()
 
 
-class LendingEngine:
-    """Asks the allocator for everything it offers, and holds it to its word.
+class LendingAccount:
+    """Lends pages of a chain allocator, takes them back, and remembers every word.
+
+    Invariant: what `check` asserts, between any two operations.
 
     Attributes:
         words: per band, the word in the page of every bound id.
@@ -65,7 +53,7 @@ class LendingEngine:
         recorded: the steps in flight, oldest first.
         patience: whether a transfer that is waited for ends.
         waited: the transfers that the last question waited for.
-        reached: questions, refusals, and questions that `disturbed` a hold or a transfer.
+        unreleased: transfers that a relief waited for and that nobody has released since.
     """
 
     def __init__(self, layout: StorageLayout) -> None:
@@ -83,161 +71,10 @@ class LendingEngine:
         self.recorded: list[tuple[int, Event]] = []
         self.patience = True
         self.waited: list[str] = []
-        self.reached: Counter[str] = Counter()
+        self.unreleased: list[str] = []
         self._names = 0
         self._stamps = 0
         self._steps = 0
-
-    # Questions, and what follows from them --------------------------------------------------
-
-    def take(self, pages: int, slots: int) -> None:
-        """Take pages and slots; they are zeroed where the layout says so, and nobody uses them."""
-        demand = self.demand(pages, slots)
-        promised = self.chain.fits(pages, slots)
-        assert promised == (self._has_ids(demand) and self.serves(demand))
-        taken = self._ask(demand, lambda: self.chain.take(pages, slots), promised=promised)
-        if taken is not None:
-            self._keep(taken, demand)
-
-    def reserve(self, band: int, count: int) -> None:
-        """Reserve pages of one band, in which something is then written."""
-        demand = self.demand_of_band(band, count)
-        promised = self.chain.relief.fits(demand)
-        assert promised == self.serves(demand)
-        zeroed = len(self.device.named("zero"))
-        pages = self._ask(demand, lambda: self.chain.reserve(band, count), promised=promised)
-        if pages is not None:
-            assert len(set(pages)) == len(pages) == count
-            assert len(self.device.named("zero")) == zeroed
-            self.device.check_writes(band, pages)
-            words = {page: self._stamp(band, page) for page in pages}
-            self.reserved[self.name()] = Reservation(band, words)
-
-    def relieve(self, pages: int, slots: int) -> None:
-        """Make room, whatever ids are left; then nothing has to move for a take."""
-        demand = self.demand(pages, slots)
-        promised = self.serves(demand)
-        if self._ask(demand, lambda: self._relieved(pages, slots), promised=promised):
-            careful = self.chain.relief.snapshot([HOLDS for _ in self.bands])
-            assert plan(careful, demand, Step.NO_MOVE) is not None
-
-    def wait(self, names: Sequence[str]) -> None:
-        """What the allocator calls to wait for peers, who write once more before they are done."""
-        if not self.patience:
-            raise TransferError(f"{names} do not end")
-        self.waited += names
-        for name in names:
-            self.end_transfer(name)
-
-    def demand(self, pages: int, slots: int) -> list[int]:
-        """Pages per band."""
-        return [slots if band == self.state else pages for band in self.bands]
-
-    def demand_of_band(self, band: int, count: int) -> list[int]:
-        """Pages per band where only one of them is asked."""
-        return [count if index == band else 0 for index in self.bands]
-
-    def _relieved(self, pages: int, slots: int) -> bool:
-        if self.chain.relieve(pages, slots):
-            return True
-        raise Shortage("bytes", "", pages + slots, 0)
-
-    def _ask(
-        self, demand: Sequence[int], act: Callable[[], Answer], *, promised: bool
-    ) -> Answer | None:
-        """The answer; None, and nothing changed, for a refusal and for a wait in vain."""
-        before = () if promised else books(self.chain)
-        licence = self._licence(demand) if promised else NO_LICENCE
-        calls, placed = len(self.device.calls), self._held_pages()
-        self.waited = []
-        self.reached["questions"] += 1
-        try:
-            answer = act()
-        except Shortage:
-            assert not promised
-            assert books(self.chain) == before
-            assert len(self.device.calls) == calls
-            self.reached["refusals"] += 1
-            return None
-        except TransferError:
-            assert not self.patience
-            assert licence.waits
-            assert {call[0] for call in self.device.calls[calls:]} <= {"wait"}
-            assert self._held_pages() == placed
-            self.reached["disturbed"] += 1
-            return None
-        assert promised
-        assert sorted(self.waited) == sorted(licence.waits)
-        assert licence.moves_holds or self._held_pages() == placed
-        self.reached["disturbed"] += bool(self.waited) or self._held_pages() != placed
-        return answer
-
-    def _keep(self, taken: Taken, demand: Sequence[int]) -> None:
-        for band in self.bands:
-            ids = taken.slots if band == self.state else taken.ids
-            assert len(set(ids)) == len(ids) == demand[band]
-            assert self.words[band].keys().isdisjoint(ids)
-            pages = self.chain.translate(band, ids)
-            self.device.check_writes(band, pages)
-            for unit, page in zip(ids, pages, strict=True):
-                is_zeroed = not any(self._word(band, page))
-                assert is_zeroed or not self.layout.bands[band].zeroed
-                self.words[band][unit] = self._stamp(band, page)
-
-    # What the search says ---------------------------------------------------------------------
-
-    def _licence(self, demand: Sequence[int]) -> Licence:
-        """The least that serves the demand, in the order of what disturbs others least."""
-        if self.serves(demand, self.bands, self.bands):
-            return Licence([], moves_holds=False)
-        if self.serves(demand, self.bands):
-            return Licence([], moves_holds=True)
-        kept: list[int] = []
-        for band in self.bands:
-            if self.serves(demand, [*kept, band]):
-                kept.append(band)
-        waits = [
-            name
-            for name, transfer in self.transfers.items()
-            if any(band not in kept for band, _ in transfer.words)
-        ]
-        return Licence(waits, moves_holds=not self.serves(demand, self.bands, self.bands, waits))
-
-    def serves(
-        self,
-        demand: Sequence[int],
-        lent: Collection[int] = (),
-        held: Collection[int] = (),
-        ended: Collection[str] = (),
-    ) -> bool:
-        """Whether some layout serves the demand.
-
-        Args:
-            lent: bands whose pages under transfers stay, and are used also where they were freed.
-            held: bands whose pages under receive holds stay.
-            ended: transfers that are over.
-        """
-        bands = []
-        for band in self.bands:
-            live = self._pages(band, self.words[band])
-            stays = {p for r in self.reserved.values() if r.band == band for p in r.words}
-            used = len(live) + len(stays)
-            if band in lent:
-                under = self._lent_pages(band, ended)
-                used += len(under - live)
-                stays |= under
-            if band in held:
-                stays |= self._pages(band, {i for ids in self.holds.values() for i in ids[band]})
-            pin = (min(stays), max(stays) + 1) if stays else (0, 0)
-            bands.append((self.layout.bands[band].page_bytes, used, *pin))
-        return layout_exists(self.layout.total_bytes, self.layout.sink_bytes, bands, demand)
-
-    def _has_ids(self, demand: Sequence[int]) -> bool:
-        return all(
-            len(words) + wanted <= band.id_count
-            for band, words, wanted in zip(self.layout.bands, self.words, demand, strict=True)
-            if band.mints
-        )
 
     # Lending --------------------------------------------------------------------------------------
 
@@ -281,7 +118,7 @@ class LendingEngine:
         """The pages of a hold leave, and a peer may write them."""
         ids = [sorted(units) for units in self.holds.pop(hold)]
         name = self.name()
-        places = {band: sorted(self._pages(band, units)) for band, units in enumerate(ids)}
+        places = {band: sorted(self.pages_of(band, units)) for band, units in enumerate(ids)}
         published = self.chain.users.publish(hold, name)
         assert {band: pages for band, pages in published.items() if pages} == {
             band: pages for band, pages in places.items() if pages
@@ -295,7 +132,16 @@ class LendingEngine:
         self.chain.users.begin_send(name, ids)
 
     def release(self, name: str) -> None:
-        """A hold or a transfer is over on every rank."""
+        """A hold or a transfer is over on every rank.
+
+        Where a relief has waited for it, only its name is.
+        """
+        if name in self.unreleased:
+            self.unreleased.remove(name)
+            before = books(self.chain)
+            self.chain.users.release(name)
+            assert books(self.chain) == before
+            return
         if name in self.holds:
             del self.holds[name]
         else:
@@ -308,7 +154,7 @@ class LendingEngine:
         del self.device.lent[name]
         if transfer.is_written:
             for band, page in transfer.words:
-                word = self._stamp(band, page)
+                word = self.stamp(band, page)
                 for unit in self.words[band]:
                     if self.device.maps[band][unit] == page:
                         self.words[band][unit] = word
@@ -319,6 +165,15 @@ class LendingEngine:
             for unit in units:
                 transfer.words[band, self.device.maps[band][unit]] = self.words[band][unit]
         self.transfers[name] = transfer
+
+    def wait(self, names: Sequence[str]) -> None:
+        """What the allocator calls to wait for peers, who write once more before they are done."""
+        if not self.patience:
+            raise TransferError(f"{names} do not end")
+        self.waited += names
+        self.unreleased += names
+        for name in names:
+            self.end_transfer(name)
 
     # Everything else ------------------------------------------------------------------------------
 
@@ -345,9 +200,9 @@ class LendingEngine:
 
     def flush(self, limit: int) -> None:
         """Compact the ends, which leaves held rows alone."""
-        placed = self._held_pages()
+        placed = self.held_pages()
         assert self.chain.flush(limit) <= limit
-        assert self._held_pages() == placed
+        assert self.held_pages() == placed
 
     def run_step(self, reads: Sequence[Sequence[int]], writes: Sequence[Sequence[int]]) -> None:
         """Run a step and tell the allocator what it writes."""
@@ -413,10 +268,10 @@ class LendingEngine:
                 page = part.ids.forward[unit]
                 assert part.ids.inverse[page] == unit
                 assert part.states[part.axis.depth_of(page)] == 1
-                assert self._word(band, page) == word, f"id {unit} of band {band}"
+                assert self.word_in(band, page) == word, f"id {unit} of band {band}"
             fixed = [p for r in self.reserved.values() if r.band == band for p in r.words]
             assert sorted(part.fixed_pages()) == sorted(fixed)
-            stuck = self._lent_pages(band) - self._pages(band, words)
+            stuck = self.lent_pages(band) - self.pages_of(band, words)
             assert chain.ledger.held.stuck(band) == stuck
             assert all(part.states[part.axis.depth_of(page)] == 3 for page in stuck)
             assert self.recorded or part.pending == len(stuck)
@@ -431,23 +286,25 @@ class LendingEngine:
     def _check_lent(self) -> None:
         for reserved in self.reserved.values():
             for page, word in reserved.words.items():
-                assert self._word(reserved.band, page) == word, f"reserved page {page}"
+                assert self.word_in(reserved.band, page) == word, f"reserved page {page}"
         for transfer in self.transfers.values():
             for (band, page), word in transfer.words.items():
-                assert self._word(band, page) == word, f"page {page} of band {band} under transfer"
+                assert self.word_in(band, page) == word, (
+                    f"page {page} of band {band} under transfer"
+                )
         listed = self.chain.ledger.held.holds()
         for name, held in self.holds.items():
             for band, ids in enumerate(held):
                 pages = {p for h in listed if (h.name, h.band) == (name, band) for p in h.pages}
-                assert pages == self._pages(band, ids)
+                assert pages == self.pages_of(band, ids)
 
-    def _held_pages(self) -> list[list[set[int]]]:
+    def held_pages(self) -> list[list[set[int]]]:
         return [
-            [self._pages(band, ids) for band, ids in enumerate(held)]
+            [self.pages_of(band, ids) for band, ids in enumerate(held)]
             for held in self.holds.values()
         ]
 
-    def _lent_pages(self, band: int, ended: Collection[str] = ()) -> set[int]:
+    def lent_pages(self, band: int, ended: Collection[str] = ()) -> set[int]:
         return {
             page
             for name, transfer in self.transfers.items()
@@ -455,27 +312,27 @@ class LendingEngine:
             if lent == band and name not in ended
         }
 
-    def _pages(self, band: int, ids: Collection[int]) -> set[int]:
+    def pages_of(self, band: int, ids: Collection[int]) -> set[int]:
         maps = self.device.maps[band]
         return {maps[unit] for unit in ids}
 
     def _mask(self, ids: Sequence[Sequence[int]]) -> int:
         used = 0
         for band, units in enumerate(ids):
-            used |= self.device.mask(band, self._pages(band, units))
+            used |= self.device.mask(band, self.pages_of(band, units))
         return used
 
     def _write(self, ids: Sequence[Sequence[int]]) -> None:
         for band, units in enumerate(ids):
             for unit in units:
-                self.words[band][unit] = self._stamp(band, self.device.maps[band][unit])
+                self.words[band][unit] = self.stamp(band, self.device.maps[band][unit])
 
-    def _stamp(self, band: int, page: int) -> bytes:
+    def stamp(self, band: int, page: int) -> bytes:
         """Write a fresh word over a page; the word."""
         self._stamps = self._stamps % 255 + 1
         size = self.layout.bands[band].page_bytes
         self.device.arena[self.device.bytes_of(band, page)] = bytes([self._stamps]) * size
         return bytes([self._stamps]) * size
 
-    def _word(self, band: int, page: int) -> bytes:
+    def word_in(self, band: int, page: int) -> bytes:
         return bytes(self.device.arena[self.device.bytes_of(band, page)])

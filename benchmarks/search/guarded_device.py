@@ -7,7 +7,7 @@ then, whatever the bytes turn out to be.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tests.alloc.small_chain import DiaryDevice
+from benchmarks.search.diary_device import DiaryDevice
 from unikv.device.port import Event, StorageLayout, Stream
 
 

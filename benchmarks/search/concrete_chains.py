@@ -93,7 +93,7 @@ def random_demand(rng: Random, chain: DrawnChain) -> tuple[int, ...]:
 def random_chain(rng: Random) -> DrawnChain:
     """A chain of one to six bands with pages of 1 to 7 bytes, in all six states."""
     while True:
-        band_count = rng.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 6))
+        band_count = rng.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 6))
         total_bytes = rng.randint(4, 14 if band_count < 6 else 20)
         sink_bytes = rng.choice((0, 0, 1, 2))
         largest = rng.choice((1, 2, 3, 7))

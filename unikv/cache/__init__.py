@@ -1,0 +1,1 @@
+"""What a cache of finished work needs beside the allocator: its tier in host memory."""
