@@ -17,7 +17,8 @@ from msgspec import Meta
 from harness.errors import InputError
 from harness.loading import read_file
 from harness.ops import Operation
-from harness.scenario import Scenario, Setup, check_setup
+from harness.scenario import Scenario, Setup
+from harness.setup import check_setup
 from harness.violation import Violation
 from unikv.errors import UnikvError
 

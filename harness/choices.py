@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Choices(Protocol):
@@ -78,3 +80,8 @@ def between(choices: Choices, low: int, high: int) -> int:
 def percent(choices: Choices, chance: int) -> bool:
     """True in `chance` of 100 draws."""
     return choices.below(100) < chance
+
+
+def one_of(choices: Choices, things: Sequence[T]) -> T | None:
+    """One of `things`, each as likely; None, and no draw, when there are none."""
+    return things[choices.below(len(things))] if things else None

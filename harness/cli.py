@@ -257,12 +257,20 @@ def replay(
 
 @main.command()
 @click.option("--only", multiple=True, metavar="ID", help="May be repeated.  [all]")
+@click.option(
+    "--edges",
+    is_flag=True,
+    help="Instead, take out each ordering edge and show the fewest operations that miss it.",
+)
 @options.shared("jobs", "artifacts", "json")
-def faults(*, only: Sequence[str], jobs: int | None, artifacts: str, as_json: bool) -> Exit:
+def faults(
+    *, only: Sequence[str], edges: bool, jobs: int | None, artifacts: str, as_json: bool
+) -> Exit:
     """Hunt planted faults: each has to be caught by a check that may see it."""
     from harness import commands
 
-    return commands.faults(
+    hunt = commands.edges if edges else commands.faults
+    return hunt(
         Terminal(),
         only,
         workers=jobs or options.core_count(),

@@ -14,9 +14,17 @@ from typing import Protocol
 
 import msgspec
 
+from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.probes import NOT_YET
-from harness.report.faults import hunt_header, hunt_lines, hunt_records
+from harness.report.faults import (
+    edge_lines,
+    hunt_header,
+    hunt_lines,
+    hunt_records,
+    row_lines,
+    trace_lines,
+)
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import (
     finding_lines,
@@ -28,9 +36,15 @@ from harness.report.summary import (
 )
 from harness.sweep.artifacts import command_folder
 from harness.sweep.campaign import After
-from harness.sweep.hunts import Hunts, HuntWork
+from harness.sweep.hunts import AblationWork, Hunted, Hunts, HuntWork
 from harness.sweep.jobs import JobQueue, endless_jobs, repeated_jobs, seed_jobs
-from harness.sweep.loading import check_fault, default_scenarios, load_named, seed_work
+from harness.sweep.loading import (
+    check_ablated,
+    check_fault,
+    default_scenarios,
+    load_named,
+    seed_work,
+)
 from harness.sweep.replay import Replayable, replay_twice
 from harness.sweep.smoke import SMOKE_OPERATIONS, SMOKE_SEEDS
 from harness.sweep.undertaking import Undertaking
@@ -185,17 +199,64 @@ def faults(
         check_fault("--only", fault)
     work = HuntWork(load_named(default_scenarios()), tuple(dict.fromkeys(only)) or tuple(FAULTS))
     hunts = Hunts(work, command_folder(artifacts, "faults"))
-    screen.say(hunt_header(work))
+    more = row_lines() if not only else []
+    return _hunt(
+        screen,
+        "faults",
+        hunts,
+        lambda rows: hunt_lines(rows) + more,
+        workers=min(workers, len(work.faults)),
+        as_json=as_json,
+    )
+
+
+def edges(
+    screen: Screen,
+    only: Sequence[str],
+    *,
+    workers: int,
+    artifacts: Path,
+    as_json: bool,
+) -> Exit:
+    """Take out every edge, or those of `only` some faults, and show what collides without it.
+
+    Raises:
+        InputError: if a fault takes out no edge, or no folder can be made.
+    """
+    for fault in only:
+        check_ablated("--only", fault)
+    work = AblationWork(load_named(default_scenarios()), tuple(dict.fromkeys(only)) or ablated())
+    return _hunt(
+        screen,
+        "edges",
+        Hunts(work, command_folder(artifacts, "edges")),
+        lambda rows: edge_lines(rows) + (trace_lines(rows) if only else []),
+        workers=min(workers, len(work.faults)),
+        as_json=as_json,
+    )
+
+
+def _hunt(
+    screen: Screen,
+    command: str,
+    hunts: Hunts,
+    lines: Callable[[Sequence[Hunted]], list[str]],
+    *,
+    workers: int,
+    as_json: bool,
+) -> Exit:
+    """Hunt to the end, showing how far it is, and say what came of it."""
+    screen.say(hunt_header(hunts.work))
     with screen.progress() as show:
-        for hunted in hunts.run(min(workers, len(work.faults))):
+        for hunted in hunts.run(workers):
             text = f"{len(hunts.ended)} faults, the last one {hunted.fault}"
-            show(len(hunts.ended) / len(work.faults), text, hunts.seconds())
+            show(len(hunts.ended) / len(hunts.work.faults), text, hunts.seconds())
     rows = hunts.missed_first()
-    for line in hunt_lines(rows):
+    for line in lines(rows):
         screen.say(line)
     if as_json:
         seconds = round(hunts.seconds(), 3)
-        screen.say(_object({"command": "faults", "faults": hunt_records(rows), "seconds": seconds}))
+        screen.say(_object({"command": command, "faults": hunt_records(rows), "seconds": seconds}))
     if hunts.interrupts.seen:
         return Exit.INTERRUPTED
     return Exit.CLEAN if all(hunted.caught for hunted in rows) else Exit.MISSED

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.device.launches import ModeledEvent
+from harness.device.modeled import ModeledDevice
 from unikv.alloc.clearance import CLEARANCE, Clearance, ClearanceTable, InFlight, Toucher
 from unikv.device.port import Stream
 
@@ -82,6 +83,16 @@ class Engine:
         """The host waits until `step` has ended on every rank."""
         assert step.event is not None
         self.device.host_wait(step.event)
+
+    def has_ended(self, event: ModeledEvent) -> bool:
+        """Whether every rank has passed `event`; what the host does next comes after it.
+
+        Each rank looks at its own event and the answers are reduced, so all see the same.
+        """
+        if not self.device.has_ended(event):
+            return False
+        self.device.host_saw(event)
+        return True
 
     def give_back_staging(self, step: Step) -> None:
         """The step is processed: its staging buffer may be filled again."""

@@ -7,13 +7,14 @@ against the bytes of each rank when the work runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from harness.check import content as content_check
 from harness.check import translation
+from harness.device.clock import Access
 from harness.device.memory import PageBytes, ReadTables, RunBody
-from harness.device.modeled import Access
 from harness.engine import Step
 from harness.requests import Request
 from harness.scenario import CELL_BYTES
@@ -27,10 +28,9 @@ class _Batch:
 
     kept: list[PageBytes] = field(default_factory=list)
     before: list[PageBytes] = field(default_factory=list)
-    writes: list[PageBytes] = field(default_factory=list)
+    writes: list[list[PageBytes]] = field(default_factory=list)  # per layer group
     after: list[PageBytes] = field(default_factory=list)
-    read_granules: list[int] = field(default_factory=list)
-    written_granules: list[int] = field(default_factory=list)
+    reads: list[tuple[int, list[int]]] = field(default_factory=list)  # bands and pages
     maps: list[tuple[int, list[int], list[int]]] = field(default_factory=list)
     written_ids: list[list[int]] = field(default_factory=list)
     written_pages: list[list[int]] = field(default_factory=list)
@@ -45,6 +45,7 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     world.step_count += 1
     number = world.step_count
     batch = _Batch()
+    batch.writes = [[] for _ in range(world.layout.layer_groups)]
     for _ in world.setup.bands:
         batch.written_ids.append([])
         batch.written_pages.append([])
@@ -66,18 +67,13 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     metadata = ReadTables(rows, batch.maps, (staging, tables))
     device.submit(stream, "metadata", number, metadata, touched)
     read_end = device.record_event(stream)
-    body = RunBody(batch.before, batch.kept, batch.writes, batch.after)
-    accesses = [
-        Access(device.arena, batch.read_granules, False),
-        Access(device.arena, batch.written_granules, True),
-    ]
-    if not world.setup.read_end:
-        # A backend that declares no end of its table reads may look tables up until it ends.
-        accesses += touched
-    device.submit(stream, "body", number, body, accesses)
+    # A backend that declares no end of its table reads may look tables up until it ends.
+    late = [] if world.setup.read_end else touched
+    _submit_body(world, number, batch, late, _loads_of(world, requests))
     for request in requests:
         request.length += request.prepared
         request.prepared = 0
+        request.last_step = number
     step = Step(
         number,
         tuple(request.name for request in requests),
@@ -91,9 +87,72 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     return step
 
 
+def _loads_of(world: World, requests: Sequence[Request]) -> list[str]:
+    """Loads in flight that fill what the batch reads."""
+    names: dict[str, None] = {}
+    for request in requests:
+        names.update(dict.fromkeys(world.host.loads_of(request.pages, request.source)))
+    return list(names)
+
+
+def _submit_body(
+    world: World, number: int, batch: _Batch, late: list[Access], loads: list[str]
+) -> None:
+    """The body in one piece, or layer group by layer group, each behind that group of the loads."""
+    device, stream, groups = world.device, world.forward_stream, world.layout.layer_groups
+    last = groups - 1
+    if loads:
+        world.probes["launched_over_a_load"] += 1
+    if not loads or not last:
+        if loads:
+            world.ask("order_forward", stream, loads, last)
+        writes = batch.writes[0] if groups == 1 else [w for part in batch.writes for w in part]
+        body = RunBody(batch.before, batch.kept, writes, batch.after)
+        accesses = [
+            Access(device.arena, _units(batch.reads, device.granules), False),
+            Access(device.arena, _units(enumerate(batch.written_pages), device.granules), True),
+            *late,
+        ]
+        device.submit(stream, "body", number, body, accesses)
+        return
+    world.probes["launched_layer_by_layer"] += 1
+    for group in range(groups):
+        world.ask("order_forward", stream, loads, group)
+        body = RunBody(
+            _piece(batch.before, group, groups),
+            _piece(batch.kept, group, groups),
+            batch.writes[group],
+            _piece(batch.after, group, groups),
+        )
+        units = partial(device.group_granules, group=group)
+        accesses = [
+            Access(device.arena, _units(batch.reads, units), False),
+            Access(device.arena, _units(enumerate(batch.written_pages), units), True),
+            *late,
+        ]
+        device.submit(stream, "body", number, body, accesses)
+
+
+def _units(
+    touched: Iterable[tuple[int, list[int]]], granules: Callable[[int, list[int]], Sequence[int]]
+) -> list[int]:
+    """Arena units of pages of several bands."""
+    return [unit for band, pages in touched for unit in granules(band, pages)]
+
+
+def _piece(pages: Sequence[PageBytes], group: int, groups: int) -> list[PageBytes]:
+    """One layer group of whole pages."""
+    pieces: list[PageBytes] = []
+    for low, high, data in pages:
+        piece = (high - low) // groups
+        start = group * piece
+        pieces.append((low + start, low + start + piece, data[start : start + piece]))
+    return pieces
+
+
 def _translate(world: World, band: int, ids: list[int]) -> list[int]:
     """Physical pages as the allocator gives them for this step."""
-    pages: list[int] = world.ask("translate", band, ids)
+    pages: list[int] = list(world.ask("translate", band, ids))
     translation.compare(world, band, ids, pages)
     return pages
 
@@ -112,7 +171,7 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
         ids += needed
     pages = _translate(world, band, ids)
     batch.maps.append((band, ids, pages))
-    batch.read_granules += world.device.granules(band, pages)
+    batch.reads.append((band, pages))
     arena = world.device.program.arena
     content = world.truth.content[band]
     world.check_runs["content"] += 1
@@ -124,7 +183,9 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
         views.append((low, low + size, data))
         if data != content[unit]:
             content_check.compare_page(world, band, unit, page, data)
-    entry = setup.entry_cells * CELL_BYTES
+    groups = world.layout.layer_groups
+    cells, piece = setup.entry_cells // groups, size // groups
+    entry = cells * CELL_BYTES
     written: list[int] = []
     for request, first, start, count in spans:
         position, end = request.length, request.length + request.prepared
@@ -136,11 +197,14 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
             low_slot = max(position - index * slots, 0)
             high_slot = min(end - index * slots, slots)
             index += 1
-            fresh = world.stamps((high_slot - low_slot) * setup.entry_cells)
             page_content = content[unit]
             assert page_content is not None
-            page_content[low_slot * entry : high_slot * entry] = fresh
-            batch.writes.append((low + low_slot * entry, low + high_slot * entry, fresh))
+            for group, writes in enumerate(batch.writes):
+                fresh = world.stamps((high_slot - low_slot) * cells)
+                head = group * piece + low_slot * entry
+                tail = group * piece + high_slot * entry
+                page_content[head:tail] = fresh
+                writes.append((low + head, low + tail, fresh))
             batch.after.append((low, high, bytes(page_content)))
             batch.written_ids[band].append(unit)
             if band == world.owner_band:
@@ -148,7 +212,6 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
                 world.truth.tokens[unit] = request.blocks[: block + 1]
             written.append(low // size)
     batch.written_pages[band] = written
-    batch.written_granules += world.device.granules(band, written)
 
 
 def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> None:
@@ -188,18 +251,19 @@ def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> 
         for unit in outputs:
             content[unit] = bytearray(written_state)
             low = page_of[unit] * size
-            batch.writes.append((low, low + size, written_state))
-            batch.after.append((low, low + size, written_state))
+            whole: list[PageBytes] = [(low, low + size, written_state)]
+            for group, part in enumerate(batch.writes):
+                part += _piece(whole, group, len(batch.writes))
+            batch.after += whole
         request.stateful = True
         request.checkpoint_due = False
         if request.source_key:
             world.prefixes[request.source_key].locks -= 1
         request.source, request.source_key = 0, ()
-    batch.read_granules += world.device.granules(band, [page_of[unit] for unit in reads])
+    batch.reads.append((band, [page_of[unit] for unit in reads]))
     written = [page_of[unit] for unit in writes]
     batch.written_ids[band] = writes
     batch.written_pages[band] = written
-    batch.written_granules += world.device.granules(band, written)
 
 
 def _check_row(world: World, request: Request) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
+from harness.generate_copies import COPY_NAMES, CopyMakers
+from harness.generate_transfers import TRANSFER_NAMES, TransferMakers
 from harness.ops import (
     Abort,
     Admit,
@@ -33,6 +35,7 @@ from harness.ops import (
     Launch,
     Operation,
     Outcome,
+    Prewarm,
     Process,
     Record,
     RecordUnknown,
@@ -41,7 +44,7 @@ from harness.ops import (
     SharedReadEnd,
 )
 from harness.ops.requests import BLOCKS_MAX
-from harness.requests import Phase, Request
+from harness.requests import Request
 from harness.scenario import OPERATION_WEIGHTS, Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
 from harness.world import World
@@ -54,12 +57,22 @@ FAMILIES: Mapping[str, frozenset[str]] = {
     "windows": frozenset({"advance"}),
     "state": frozenset({"checkpoint"}),
     "prefix": frozenset({"cache_prefix", "evict_prefix"}),
+    # A prewarm is no draw: an engine begins with it.
     "layout": frozenset({"flush", "relieve"}),
+    "host": COPY_NAMES,
+    "network": TRANSFER_NAMES,
 }
 """Families that a subject may lack, with their operations; the others every engine needs."""
 
 _TRIES = 10
 """Draws of an operation that turns out impossible before time passes instead."""
+
+_IMPATIENCE = 8
+"""One in so many takes is tried though nothing was given back since the last refusal: refusals and
+their judge must be met, but a scheduler that only asks again does no work."""
+
+_REFUSED = Outcome.REFUSED
+_NEVER = -1
 
 
 class Generator:
@@ -91,34 +104,45 @@ class Generator:
         self._names = 0
         self._blocks = 0
         self._past_blocks: list[tuple[int, ...]] = []
-        self._refused = False
+        self._short_of_memory = False
+        self._frees_when_short = _NEVER
         self._frees_at_flush = 0
-        weights = {**OPERATION_WEIGHTS, **scenario.weights}
-        if strategy == "swarm":
-            weights = {name: self._swarmed(name, weight) for name, weight in weights.items()}
-        self._unknown_percent = scenario.loop.unknown_writes_percent
-        self._read_end_late = percent(choices, 25)
-        self._barrier_percent = (100, 90, 50)[choices.below(3)]
         unknown = sorted(families - FAMILIES.keys())
         if unknown:
             raise InputError(
                 f"subject: families {unknown} are unknown; known: {', '.join(FAMILIES)}"
             )
-        for family in FAMILIES.keys() - families:
-            weights = {name: w for name, w in weights.items() if name not in FAMILIES[family]}
-        makers = [(self._makers()[name], weight) for name, weight in weights.items() if weight]
-        self._bounds = list(accumulate(weight for _, weight in makers))
-        self._choose = [maker for maker, _ in makers]
+        absent = {"host": scenario.host, "network": scenario.peers}
+        families -= {family for family, section in absent.items() if section is None}
+        left_out = frozenset().union(*(FAMILIES[name] for name in FAMILIES.keys() - families))
+        weights = {**OPERATION_WEIGHTS, **scenario.weights}
+        weights = {name: weight for name, weight in weights.items() if name not in left_out}
+        if strategy == "swarm":
+            weights = {name: self._swarmed(name, weight) for name, weight in weights.items()}
+        weights = {name: weight for name, weight in weights.items() if weight}
+        makers = self._makers()
+        self._unknown_percent = scenario.loop.unknown_writes_percent
+        self._read_end_late = percent(choices, 25)
+        self._barrier_percent = (100, 90, 50)[choices.below(3)]
+        self._prewarms = "layout" in families
+        self._bounds = list(accumulate(weights.values()))
+        self._choose = [makers[name] for name in weights]
 
     def next(self, world: World) -> Operation:
         """An operation that is likely to make sense now."""
+        if self._prewarms:
+            self._prewarms = False
+            return Prewarm()
+        if self._short_of_memory:
+            self._short_of_memory = False
+            self._frees_when_short = world.frees
         if world.open_step is not None:
             return self._between_launch_and_record(world)
         if world.unordered_step is not None and percent(self._choices, self._barrier_percent):
             return Barrier()
+        below, bounds, choose = self._choices.below, self._bounds, self._choose
         for _ in range(_TRIES):
-            at = self._choices.below(self._bounds[-1])
-            operation = self._choose[bisect_right(self._bounds, at)](world)
+            operation = choose[bisect_right(bounds, below(bounds[-1]))](world)
             if operation is not None:
                 return operation
         return self._get_going(world)
@@ -127,11 +151,16 @@ class Generator:
         """Something that is possible in any world; host waits would hide races from the clocks."""
         if world.steps:
             return Process()
+        if world.frees == self._frees_when_short:
+            given_back = self._give_back(world)
+            if given_back is not None:
+                return given_back
         return self._arrive(world) or self._abort(world) or IdleCheck()
 
     def heard(self, outcome: Outcome) -> None:
-        """The engine's reaction to the last answer: a refusal makes it give something back."""
-        self._refused = outcome is Outcome.REFUSED
+        """The engine's reaction to the last answer: after a refusal it waits for a free."""
+        if outcome is _REFUSED:
+            self._short_of_memory = True
 
     def _swarmed(self, name: str, weight: int) -> int:
         if name not in _ALWAYS and self._choices.below(4) == 0:
@@ -145,7 +174,7 @@ class Generator:
             "chunk": self._chunk,
             "decode": self._decode,
             "launch": self._launch,
-            "process": lambda world: Process() if world.steps or world.unsynced_step else None,
+            "process": self._process,
             "finish": self._finish,
             "abort": self._abort,
             "retract": self._retract,
@@ -155,6 +184,8 @@ class Generator:
             "evict_prefix": lambda world: EvictPrefix() if world.prefixes else None,
             "flush": self._flush,
             "relieve": self._relieve,
+            **CopyMakers(self._choices).by_name(),
+            **TransferMakers(self._choices, self._waits).by_name(),
             "complete": self._complete,
             "host_sync": lambda world: HostSync(self._choices.below(2)),
             "idle_check": lambda world: IdleCheck(),
@@ -190,6 +221,10 @@ class Generator:
         if self._traffic is not None:
             return self._from_traffic(world, name, self._traffic)
         prompt = between(self._choices, *self._requests.prompt_tokens)
+        longest = world.setup.row_pages * world.setup.page_slots
+        if prompt > longest and self._choices.below(4):
+            # A client that knows the limit; the others are refused.
+            prompt = longest
         output = between(self._choices, *self._requests.output_tokens)
         return Arrive(name, prompt, output, self._blocks_of(world, prompt))
 
@@ -226,28 +261,45 @@ class Generator:
         block_tokens = world.setup.block_pages * world.setup.page_slots
         return -(-tokens // block_tokens) * block_tokens
 
+    def _waits(self, world: World) -> bool:
+        """Whether a take would most likely be refused once more: nothing was freed since."""
+        return world.frees == self._frees_when_short and self._choices.below(_IMPATIENCE) > 0
+
     def _admit(self, world: World) -> Operation | None:
-        queued = [r for r in world.requests.values() if r.phase is Phase.QUEUED]
-        if not queued or len(world.requests) - len(queued) >= world.setup.rows:
+        queued = world.queued
+        if not queued or len(world.running) >= world.setup.rows:
             return None
-        if self._refused and self._choices.below(4):
-            return self._give_back(world)
-        request = queued[self._choices.below(min(2, len(queued)))]
+        if self._waits(world):
+            return self._give_back(world) if self._choices.below(2) else None
+        first, *others = islice(queued.values(), 2)
+        request = others[0] if others and self._choices.below(2) else first
         return Admit(request.name, self._tokens(world))
 
     def _chunk(self, world: World) -> Operation | None:
-        request = self._pick([r for r in _running(world) if not r.prepared and r.length < r.prompt])
-        return Chunk(request.name, self._tokens(world)) if request else None
+        ready = [r for r in world.running.values() if not r.prepared and r.length < r.prompt]
+        if not ready:
+            return None
+        if self._waits(world):
+            return self._give_back(world) if self._choices.below(2) else None
+        return Chunk(ready[self._choices.below(len(ready))].name, self._tokens(world))
 
     def _decode(self, world: World) -> Operation | None:
-        if self._refused and self._choices.below(2):
-            return self._give_back(world)
         ready = [
-            r.name for r in _running(world) if not r.prepared and r.prompt <= r.length < r.total
+            r
+            for r in world.running.values()
+            if not r.prepared and r.prompt <= r.length < r.prompt + r.output
         ]
+        if not ready:
+            return None
+        if self._waits(world):
+            # The last page of some may still have room.
+            slots = world.setup.page_slots
+            ready = [r for r in ready if r.length % slots]
+            if not ready:
+                return self._give_back(world) if self._choices.below(2) else None
         if len(ready) > 1 and self._choices.below(4) == 0:
             ready = ready[: 1 + self._choices.below(len(ready))]
-        return Decode(tuple(ready)) if ready else None
+        return Decode(tuple([r.name for r in ready]))
 
     def _give_back(self, world: World) -> Operation | None:
         """What a scheduler does when memory is short."""
@@ -256,18 +308,26 @@ class Generator:
         return self._retract(world)
 
     def _launch(self, world: World) -> Operation | None:
-        prepared = [r.name for r in _running(world) if r.prepared]
+        prepared = [r.name for r in world.running.values() if r.prepared]
         if not prepared:
             return None
         if len(world.steps) >= world.setup.steps_in_flight:
             return Process()
         return Launch(tuple(prepared))
 
+    def _process(self, world: World) -> Operation | None:
+        steps = len(world.steps)
+        # The host lags behind: hazards live between steps that are in flight together.
+        if 0 < steps < world.setup.steps_in_flight and self._choices.below(2):
+            return None
+        return Process() if steps or world.unsynced_step else None
+
     def _finish(self, world: World) -> Operation | None:
-        done = [r for r in _running(world) if r.length >= r.total]
+        running = world.running.values()
+        done = [r for r in running if r.length >= r.prompt + r.output]
         if not done:
             # The client's stop token may come at any length.
-            done = [r for r in _running(world) if r.length > r.prompt and not r.prepared]
+            done = [r for r in running if r.length > r.prompt and not r.prepared]
             if self._choices.below(2):
                 return None
         request = self._pick(done)
@@ -278,15 +338,17 @@ class Generator:
         return Abort(request.name) if request else None
 
     def _retract(self, world: World) -> Operation | None:
-        request = self._pick(_running(world))
+        request = self._pick(list(world.running.values()))
         return Retract(request.name) if request else None
 
     def _advance(self, world: World) -> Operation | None:
+        if not world.window_bands:
+            return None
         slots = world.setup.page_slots
         windows = [(band, world.setup.bands[band].window) for band in world.window_bands]
         ready = [
             r
-            for r in _running(world)
+            for r in world.running.values()
             if any(
                 r.window_first[band] < first_needed_page(r.length, window, slots)
                 for band, window in windows
@@ -298,7 +360,7 @@ class Generator:
     def _checkpoint(self, world: World) -> Operation | None:
         if world.state_band < 0:
             return None
-        ready = [r for r in _running(world) if r.prepared and not r.checkpoint_due]
+        ready = [r for r in world.running.values() if r.prepared and not r.checkpoint_due]
         block_tokens = world.setup.block_pages * world.setup.page_slots
         on_grid = [r for r in ready if (r.length + r.prepared) % block_tokens == 0]
         request = self._pick(on_grid or ready)
@@ -308,7 +370,7 @@ class Generator:
         block_tokens = world.setup.block_pages * world.setup.page_slots
         ready = [
             r
-            for r in _running(world)
+            for r in world.running.values()
             if block_tokens <= r.length
             and r.blocks
             and r.blocks[: r.length // block_tokens] not in world.prefixes
@@ -335,7 +397,3 @@ class Generator:
             return None
         rank, stream = started[self._choices.below(len(started))]
         return Complete(rank, stream, 1 + self._choices.below(3))
-
-
-def _running(world: World) -> list[Request]:
-    return [r for r in world.requests.values() if r.phase is Phase.RUNNING]

@@ -15,6 +15,7 @@ class Phase(Enum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    RECEIVING = "receiving"  # a peer writes its prompt's pages
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class Request:
         slot: its state slot, 0 for none.
         checkpoint: a second slot that holds the state at `checkpoint_length`, 0 for none.
         checkpoint_due: whether the next launch copies the state into `checkpoint`.
+        last_step: the newest step that was launched with it, 0 for none.
         source: slot of a cached prefix that its first launch resumes from, 0 for a fresh state.
         source_key: the cached prefix that `source` belongs to, locked until that launch.
     """
@@ -55,6 +57,7 @@ class Request:
     checkpoint: int = 0
     checkpoint_length: int = 0
     checkpoint_due: bool = False
+    last_step: int = 0
     source: int = 0
     source_key: tuple[int, ...] = ()
 
@@ -73,7 +76,7 @@ class Request:
         self.phase = Phase.QUEUED
         self.row = -1
         self.pages = []
-        self.length = self.prepared = 0
+        self.length = self.prepared = self.last_step = 0
         self.slot = self.checkpoint = self.checkpoint_length = 0
         self.stateful = self.checkpoint_due = False
         self.source, self.source_key = 0, ()

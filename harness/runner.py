@@ -30,8 +30,18 @@ from harness.check import (
 from harness.choices import SeedChoices
 from harness.faults.catalog import FAULTS
 from harness.generate import Generator
-from harness.ops import Abort, EvictPrefix, IdleCheck, Operation, Outcome
-from harness.scenario import Scenario, Setup, draw_setup
+from harness.ops import (
+    Abort,
+    AbortTransfer,
+    CancelCopy,
+    DropSaved,
+    EvictPrefix,
+    IdleCheck,
+    Operation,
+    Outcome,
+)
+from harness.scenario import Scenario, Setup
+from harness.setup import draw_setup
 from harness.subject import Book
 from harness.traffic import Traffic
 from harness.unikv_subject import UnikvSubject
@@ -41,7 +51,11 @@ from harness.world import BrokenSubject, SubjectFactory, World
 PAGES_COMPARED_ALWAYS = 512
 """Arenas up to this many pages have their whole books compared after every operation."""
 
-_ENCODE = msgspec.json.Encoder().encode
+_ENCODE_INTO = msgspec.json.Encoder().encode_into
+_SKIPPED, _REFUSED, _DONE = Outcome.SKIPPED, Outcome.REFUSED, Outcome.DONE
+
+DIGEST_BYTES = 1 << 14
+"""Encoded operations are hashed in pieces of this size, for a call costs as much as a kilobyte."""
 
 _ON_DEVICE: tuple[tuple[str, Examiner], ...] = (
     ("assertion", noted.examine),
@@ -107,7 +121,7 @@ class Run:
             FAULTS[plant].plant(self.world)
         self.violations: list[Violation] = []
         self.trace: list[Operation] = []
-        self.outcomes: Counter[Outcome] = Counter()
+        self.applied = self.refused = self.skipped = 0
         self._passes = [0, 0, 0, 0]
         # What is submitted is checked at once whatever the size; comparing whole books is cheap in
         # small arenas and done every few operations in large ones.
@@ -115,77 +129,99 @@ class Run:
         self._stride = -(-pages // PAGES_COMPARED_ALWAYS)
         self._compared: tuple[list[Book], int] = ([], -1)
         self._digest = blake2b(msgspec.json.encode(setup), digest_size=16)
+        self._undigested = bytearray()
 
     def execute(self, operation: Operation) -> Outcome:
         """Apply one operation and check everything; the violations are kept."""
         world = self.world
-        device = world.device
-        device.operation = len(self.trace)
-        self.trace.append(operation)
+        trace = self.trace
+        world.device.operation = len(trace)
+        trace.append(operation)
         if world.asked:
             world.asked = False
             for port in world.ports:
                 port.begin_operation()
-        outcome = Outcome.SKIPPED
-        if not (operation.between_steps and world.open_step is not None):
+        outcome = _SKIPPED
+        if world.open_step is None or not operation.between_steps:
             try:
                 outcome = operation.apply(world)
             except BrokenSubject:
-                outcome = Outcome.REFUSED
+                outcome = _REFUSED
         if operation.counted:
-            self.outcomes[outcome] += 1
+            if outcome is _DONE:
+                self.applied += 1
+            elif outcome is _REFUSED:
+                self.refused += 1
+            else:
+                self.skipped += 1
         found = self._check()
-        self._digest.update(_ENCODE((operation, outcome, world.answers, found)))
-        world.answers.clear()
+        undigested = self._undigested
+        _ENCODE_INTO((operation, outcome, world.answers, found), undigested, -1)
+        if len(undigested) >= DIGEST_BYTES:
+            self._hash()
+        if world.answers:
+            world.answers.clear()
         world.at_rest = False
         return outcome
 
+    def _hash(self) -> None:
+        self._digest.update(self._undigested)
+        self._undigested.clear()
+
     def _check(self) -> list[Violation]:
-        world = self.world
+        world, passes = self.world, self._passes
+        truth, device, at_rest = world.truth, world.device, world.at_rest
         found: list[Violation] = []
-        if world.asked:
-            world.books = world.subjects[0].books()
-        self._passes[0] += 1
-        device = world.device
+        passes[0] += 1
         # Nothing noted, no race, no bad read, not at rest: then none of them has anything to say.
-        if world.truth.problems or device.races or device.bad_reads or world.at_rest:
+        if truth.problems or device.races or device.bad_reads or at_rest:
             for _, examine in _ON_DEVICE:
                 found += examine(world)
-        world.truth.problems.clear()
-        if world.asked and not found:
-            self._passes[3] += 1
-            for _, examine in _OF_THE_OPERATION:
-                found += examine(world)
-        if world.asked and not found and (world.at_rest or len(self.trace) % self._stride == 0):
-            self._passes[1] += 1
-            for _, examine in _AFTER_ANSWERS:
-                found += examine(world)
-            # Equal books against an equal truth have been compared before.
-            compared = (world.books, world.truth.revision)
-            if compared != self._compared:
-                self._compared = compared
-                self._passes[2] += 1
-                for _, examine in _AFTER_CHANGES:
+            truth.problems.clear()
+        if world.asked:
+            world.books = world.subjects[0].books()
+            if not found:
+                passes[3] += 1
+                for _, examine in _OF_THE_OPERATION:
                     found += examine(world)
+            if not found and (at_rest or len(self.trace) % self._stride == 0):
+                passes[1] += 1
+                for _, examine in _AFTER_ANSWERS:
+                    found += examine(world)
+                # Equal books against an equal truth have been compared before.
+                compared = (world.books, truth.revision)
+                if compared != self._compared:
+                    self._compared = compared
+                    passes[2] += 1
+                    for _, examine in _AFTER_CHANGES:
+                        found += examine(world)
         if not found and world.capacity_answers:
             found += capacity.examine(world)
-        if not found and world.at_rest:
+        if not found and at_rest:
             found += idle.examine(world)
         self.violations += found
         return found
 
     def finish(self) -> Iterator[Operation]:
         """The operations that bring the world to an empty rest."""
+        world = self.world
         yield IdleCheck()
-        for name in list(self.world.requests):
+        for name in world.transfers.names():
+            yield AbortTransfer(name)
+        for name in list(world.requests):
             yield Abort(name)
-        for _ in list(self.world.prefixes):
+        for name in [*world.host.backups, *world.host.loads]:
+            yield CancelCopy(name)
+        for _ in list(world.prefixes):
             yield EvictPrefix()
+        for blocks in list(world.host.saved):
+            yield DropSaved(blocks)
         yield IdleCheck()
 
     def result(self, scenario: str, seed: int) -> SeedResult:
         """What the run did and found."""
-        world, outcomes = self.world, self.outcomes
+        world = self.world
+        self._hash()
         checks = Counter(world.check_runs)
         for times, group in zip(
             self._passes,
@@ -198,7 +234,7 @@ class Run:
         counters = {
             name: statistics.get(name, 0) for name in ("moves", "settles", "reliefs", "relocations")
         }
-        counters["refusals"] = outcomes[Outcome.REFUSED]
+        counters["refusals"] = self.refused
         counters["page_accesses"] = world.device.page_accesses
         probes = dict(world.probes)
         for probe, counter in (
@@ -208,13 +244,15 @@ class Run:
         ):
             if counters[counter]:
                 probes[probe] = counters[counter]
+        if world.truth.copies.waits:
+            probes["fence_waited"] = world.truth.copies.waits
         return SeedResult(
             scenario=scenario,
             seed=seed,
-            operations=sum(outcomes.values()),
-            applied=outcomes[Outcome.DONE],
-            refused=outcomes[Outcome.REFUSED],
-            skipped=outcomes[Outcome.SKIPPED],
+            operations=self.applied + self.refused + self.skipped,
+            applied=self.applied,
+            refused=self.refused,
+            skipped=self.skipped,
             checks=dict(checks),
             probes=probes,
             counters=counters,

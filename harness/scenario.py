@@ -13,11 +13,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from harness.choices import Choices, between, percent
-from harness.errors import InputError
 from unikv.declare import ModelDeclaration
-from unikv.device.port import BandLayout, StorageLayout
-from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
+from unikv.device.port import BandLayout, HostLayout, StorageLayout
+from unikv.plan import KVStoragePlan, SubPoolKind
 
 TABLE_ENTRIES_MAX = 1 << 22
 PAGES_MAX = 4096
@@ -46,6 +44,20 @@ OPERATION_WEIGHTS: Mapping[str, int] = {
     "complete": 12,
     "host_sync": 1,
     "idle_check": 1,
+    "begin_backup": 14,
+    "begin_load": 14,
+    "name_rows": 10,
+    "submit_copy": 24,
+    "acknowledge": 16,
+    "cancel_copy": 3,
+    "drop_saved": 4,
+    "begin_receive": 8,
+    "begin_send": 12,
+    "add_part": 20,
+    "close_send": 14,
+    "abort_transfer": 2,
+    "fail_transfer": 1,
+    "round": 24,
 }
 """How often each operation is tried, relative to the others; a scenario overrides by name."""
 
@@ -53,6 +65,7 @@ Natural = Annotated[int, Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Share = Annotated[int, Meta(ge=1, le=400)]
+LayerGroups = Annotated[int, Meta(ge=1, le=4)]
 Span = tuple[Natural, Natural]
 """Lowest and highest value, both possible; each seed draws its own."""
 
@@ -125,6 +138,30 @@ class Loop(_Part, frozen=True, kw_only=True):
     overlap_percent: Percent = 100
 
 
+class HostMemory(_Part, frozen=True, kw_only=True):
+    """A host tier for cached prefixes.
+
+    Attributes:
+        arena_percent: host memory of all bands, in percent of the arena above the sink.
+        layer_groups: pieces in which a load brings a page back, each with an event of its own.
+    """
+
+    arena_percent: tuple[Share, Share]
+    layer_groups: tuple[LayerGroups, LayerGroups] = (1, 1)
+
+
+class Peers(_Part, frozen=True, kw_only=True):
+    """Prefill and decode peers over a network.
+
+    Attributes:
+        patience: rounds for which a host wait for a transfer lasts.
+        refusals: how often an engine cannot be told to stop before it can.
+    """
+
+    patience: Span
+    refusals: tuple[Count, Count] = (0, 1)
+
+
 class Floors(_Part, frozen=True, kw_only=True):
     """Least figures per 10,000 counted operations; a run below one says nothing about pages."""
 
@@ -143,6 +180,8 @@ class Scenario(_Part, frozen=True, kw_only=True):
         why: which hazard it provokes, and which check fires if the guard is broken.
         model: real layers and geometries.
         page_slots: page size of every token band, in slots.
+        host: the host tier; without one nothing is backed up.
+        peers: network peers; without them nothing is sent or received.
         weights: how often each operation is tried, by its name; 0 leaves it out.
         floors, probes: what a healthy run must reach.
     """
@@ -154,6 +193,8 @@ class Scenario(_Part, frozen=True, kw_only=True):
     pressure: Pressure
     requests: Requests
     loop: Loop
+    host: HostMemory | None = None
+    peers: Peers | None = None
     ranks: Annotated[int, Meta(ge=1, le=8)] = 2
     weights: dict[str, Count] = {}
     floors: Floors = Floors()
@@ -176,7 +217,21 @@ class BandSetup(_Part, frozen=True, kw_only=True):
         return self.entry_cells * self.slots_per_page * CELL_BYTES
 
 
-class Setup(_Part, frozen=True, kw_only=True):
+class HostSetup(_Part, frozen=True, kw_only=True):
+    """One piece of host memory, for one band or for the two ends together."""
+
+    total_bytes: Annotated[int, Meta(ge=0, le=ARENA_BYTES_MAX)]
+    bands: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=2)]
+
+
+class NetworkSetup(_Part, frozen=True, kw_only=True):
+    """How patient the host is with transfer engines, and how deaf they are."""
+
+    patience: Natural
+    refusals: Count
+
+
+class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a trace needs beside its operations: one storage, one engine, one device."""
 
     ranks: Annotated[int, Meta(ge=1, le=8)]
@@ -190,6 +245,9 @@ class Setup(_Part, frozen=True, kw_only=True):
     steps_in_flight: Annotated[int, Meta(ge=1, le=8)]
     read_end: bool
     overlap: bool
+    layer_groups: LayerGroups = 1
+    host: Annotated[tuple[HostSetup, ...], Meta(max_length=16)] = ()
+    network: NetworkSetup | None = None
 
     def layout(self) -> StorageLayout:
         """The storage's memory spaces, as the library wants them."""
@@ -205,7 +263,14 @@ class Setup(_Part, frozen=True, kw_only=True):
             for band in self.bands
         )
         return StorageLayout(
-            self.sink_bytes, self.total_bytes, bands, self.rows, self.row_pages, self.page_slots
+            self.sink_bytes,
+            self.total_bytes,
+            bands,
+            self.rows,
+            self.row_pages,
+            self.page_slots,
+            self.layer_groups,
+            tuple(HostLayout(part.total_bytes, part.bands) for part in self.host),
         )
 
 
@@ -228,99 +293,3 @@ def entry_cells(scenario: Scenario, plan: KVStoragePlan) -> list[int]:
     smallest = min(cell * slot for cell, slot in zip(cells, slots, strict=True))
     most = smallest * scenario.scale.page_ratio_max
     return [min(cell, max(2, most // slot)) for cell, slot in zip(cells, slots, strict=True)]
-
-
-def check_setup(setup: Setup, place: str) -> None:
-    """Refuse a stored setup whose parts do not fit together or that would not fit in memory.
-
-    Raises:
-        InputError: with place, value and what is allowed.
-    """
-    kinds = [band.kind for band in setup.bands]
-    for index, band in enumerate(setup.bands):
-        here = f"{place}: setup.bands[{index}]"
-        last = index == len(setup.bands) - 1
-        if (band.kind == "full") != last or band.kind not in ("full", "window", "state"):
-            raise InputError(
-                f"{here}.kind is {band.kind!r}; the last band is 'full', the others are 'window'"
-                " or 'state'"
-            )
-        slots = 1 if band.kind == "state" else setup.page_slots
-        if band.slots_per_page != slots:
-            raise InputError(f"{here}.slots_per_page is {band.slots_per_page}; want {slots}")
-        if (band.window > 0) != (band.kind == "window"):
-            raise InputError(f"{here}.window is {band.window}; only window bands have one")
-        if band.kind == "window" and band.id_count != setup.bands[-1].id_count:
-            raise InputError(f"{here}.id_count is {band.id_count}; want that of the last band")
-    if kinds.count("state") > 1 or "state" in kinds[1:]:
-        raise InputError(f"{place}: setup.bands are {kinds}; a state band is the first, and alone")
-    largest = max(band.page_bytes for band in setup.bands)
-    if not largest <= setup.sink_bytes < setup.total_bytes:
-        raise InputError(
-            f"{place}: setup.sink_bytes is {setup.sink_bytes}; want one page of the largest band"
-            f" ({largest}) or more, and less than total_bytes {setup.total_bytes}"
-        )
-    for band in setup.bands:
-        pages = setup.total_bytes // band.page_bytes
-        first = -(-setup.sink_bytes // band.page_bytes)
-        if not first < pages <= PAGES_MAX or band.id_count > 4 * PAGES_MAX:
-            raise InputError(
-                f"{place}: band {band.name!r} has pages {first}..{pages} and {band.id_count} ids;"
-                f" at least one page above the sink, at most {PAGES_MAX} pages and"
-                f" {4 * PAGES_MAX} ids"
-            )
-    if setup.total_bytes % CELL_BYTES or setup.sink_bytes % CELL_BYTES:
-        raise InputError(f"{place}: setup bytes must be multiples of {CELL_BYTES}, one stamp")
-    if setup.rows * setup.row_pages > TABLE_ENTRIES_MAX:
-        raise InputError(
-            f"{place}: setup.rows {setup.rows} x row_pages {setup.row_pages} entries; at most"
-            f" {TABLE_ENTRIES_MAX}"
-        )
-
-
-def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
-    """The concrete storage and engine of one seed."""
-    plan = plan_kv_storage(scenario.model, scenario.page_slots)
-    entries = entry_cells(scenario, plan)
-    pressure = scenario.pressure
-    slots = [
-        1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
-    ]
-    page_bytes = [cell * slot * CELL_BYTES for cell, slot in zip(entries, slots, strict=True)]
-    largest = max(page_bytes)
-    # The sink takes a dummy page of every band, so it is as large as the largest.
-    usable = between(choices, *pressure.arena_pages) * largest
-    id_percent = between(choices, *pressure.id_percent)
-    slot_percent = between(choices, *pressure.slot_percent)
-    owner_pages = usable // page_bytes[-1]
-    token_ids = max(1, owner_pages * id_percent // 100)
-    bands = []
-    for pool, cells, page_slots, size in zip(
-        plan.sub_pools, entries, slots, page_bytes, strict=True
-    ):
-        state = pool.kind is SubPoolKind.STATE
-        ids = max(1, usable // size * slot_percent // 100) if state else token_ids
-        window = max(1, pool.window // scenario.scale.tokens) if pool.window else 0
-        bands.append(
-            BandSetup(
-                name=pool.name,
-                kind=pool.kind.value,
-                window=window,
-                entry_cells=cells,
-                slots_per_page=page_slots,
-                id_count=ids,
-            )
-        )
-    return Setup(
-        ranks=scenario.ranks,
-        sink_bytes=largest,
-        total_bytes=largest + usable,
-        bands=tuple(bands),
-        page_slots=scenario.page_slots,
-        block_pages=scenario.requests.block_pages,
-        rows=between(choices, *pressure.rows),
-        row_pages=token_ids,
-        steps_in_flight=between(choices, *scenario.loop.steps_in_flight),
-        read_end=percent(choices, scenario.loop.read_end_percent),
-        overlap=percent(choices, scenario.loop.overlap_percent),
-    )

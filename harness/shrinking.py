@@ -6,14 +6,18 @@ that breaks another promise is another finding and does not count as failing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from harness.case import Case
 from harness.ops import Operation
+from harness.ops.base import Op
 from harness.runner import run_trace
 from shrink import Budget, delete_pairs, delete_runs, reduce, replace_items, truncate
+
+AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 def shrink_case(case: Case, budget: Budget) -> Case:
@@ -32,20 +36,33 @@ def shrink_case(case: Case, budget: Budget) -> Case:
         result = run_trace(case.setup, trace, plant=case.plant)
         return any(found.signature == signature for found in result.violations)
 
-    reduction = reduce(
-        case.operations,
+    operations = shrink_trace(case.operations, fails, budget)
+    result = run_trace(case.setup, operations, plant=case.plant)
+    violation = next(found for found in result.violations if found.signature == signature)
+    return msgspec.structs.replace(case, operations=operations, violation=violation)
+
+
+def shrink_trace(
+    trace: Sequence[AnyOp], fails: Callable[[Sequence[AnyOp]], bool], budget: Budget
+) -> tuple[AnyOp, ...]:
+    """The smallest trace found that still fails.
+
+    Args:
+        trace: operations that fail.
+        fails: whether a trace does.
+        budget: when to stop with the best so far.
+    """
+    return reduce(
+        trace,
         fails,
         order=_size,
         key=msgspec.json.encode,
         passes=(truncate, delete_runs, delete_pairs, replace_items(_simpler)),
         budget=budget,
-    )
-    result = run_trace(case.setup, reduction.result, plant=case.plant)
-    violation = next(found for found in result.violations if found.signature == signature)
-    return msgspec.structs.replace(case, operations=reduction.result, violation=violation)
+    ).result
 
 
-def _size(trace: Sequence[Operation]) -> tuple[int, int, bytes]:
+def _size(trace: Sequence[Op]) -> tuple[int, int, bytes]:
     """Smaller is better: operations, then the sum of their numbers, then their text."""
     numbers = sum(_weight(getattr(op, name)) for op in trace for name in op.__struct_fields__)
     return len(trace), numbers, msgspec.json.encode(trace)
@@ -57,7 +74,7 @@ def _weight(value: object) -> int:
     return len(value) if isinstance(value, tuple) else 0
 
 
-def _simpler(operation: Operation) -> Iterator[Operation]:
+def _simpler(operation: AnyOp) -> Iterator[AnyOp]:
     """The same operation with one smaller number or one shorter list, the smallest first."""
     for name in operation.__struct_fields__:
         value = getattr(operation, name)

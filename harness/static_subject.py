@@ -192,6 +192,9 @@ class StaticSubject:
         for pool in self._pools:
             pool.release_through(number)
 
+    def prewarm(self) -> None:
+        """Static pools have no copy to run."""
+
     def flush(self, limit: int) -> int:
         """Static pools move nothing."""
         assert limit >= 0

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from unikv.device.port import Event
+from unikv.device.port import Event, Stream
 
 
 class Answer(NamedTuple):
@@ -29,6 +29,19 @@ class Answer(NamedTuple):
 
     ids: list[int]
     slots: list[int]
+
+
+class LoadAnswer(NamedTuple):
+    """What a take for a load handed out.
+
+    Attributes:
+        ids, slots: as of a take.
+        reserved: per window band, physical pages that no id names yet.
+    """
+
+    ids: list[int]
+    slots: list[int]
+    reserved: dict[int, list[int]]
 
 
 class Use(NamedTuple):
@@ -62,6 +75,135 @@ class Book(NamedTuple):
     counts: tuple[int, int, int, int]
 
 
+class CopyRecord(NamedTuple):
+    """A subject's account of one submitted copy that is not over.
+
+    Attributes:
+        kind: `copy_read` for a backup, `copy_write` for a load.
+        ranges: the bytes `[low, high)` of the arena that it touches, ascending.
+    """
+
+    kind: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+class HoldRecord(NamedTuple):
+    """A subject's account of pages of one band that peers may touch, or that wait for one.
+
+    Attributes:
+        kind: `receive_hold`, `network_send` or `network_receive`.
+        band: index of the band.
+        pages: physical pages.
+    """
+
+    kind: str
+    band: int
+    pages: frozenset[int]
+
+
+class RoundAnswer(NamedTuple):
+    """What one round of all ranks changed.
+
+    Attributes:
+        ended: transfers that are over, each with `sent`, `received`, `failed` or `aborted`.
+        isolated: transfers that were given up and whose pages stay until the engine is quiet.
+    """
+
+    ended: tuple[tuple[str, str], ...]
+    isolated: tuple[str, ...]
+
+
+class NetworkSubject(Protocol):
+    """What a subject of the family `network` offers beside `Subject`.
+
+    It is built on a device whose `network` is this rank's transfer engine and link to the others.
+    `TransferError` is a legal answer of `take`, of whatever else makes room, and of beginning one.
+    """
+
+    def begin_receive(self, name: str, peer: str, pages: int, slots: int) -> Answer:
+        """Take rows for a receive and hold them; a later round publishes their ids."""
+        ...
+
+    def begin_send(self, name: str, peer: str) -> None:
+        """Announce a send whose parts come one by one."""
+        ...
+
+    def add_part(self, name: str, ids: Sequence[Sequence[int]], through: int) -> None:
+        """Queue pages that are final once step `through` is processed."""
+        ...
+
+    def close_send(self, name: str) -> None:
+        """No part comes any more."""
+        ...
+
+    def abort_transfer(self, name: str) -> None:
+        """Give a transfer up, before its ids are freed."""
+        ...
+
+    def transfer_round(self) -> RoundAnswer:
+        """Agree with the other ranks and carry it out."""
+        ...
+
+    def holds(self) -> list[HoldRecord]:
+        """Every hold and transfer that is not over, by band."""
+        ...
+
+    def quarantined(self) -> list[str]:
+        """Transfers that wait for proof."""
+        ...
+
+
+class HostSubject(Protocol):
+    """What a subject of the family `host` offers beside `Subject`.
+
+    Copies have names that the engine gives; each is over when it is acknowledged or cancelled.
+    """
+
+    def begin_backup(self, name: str, ids: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+        """Take host slots for the pages of `ids`, per band; the slots, per band."""
+        ...
+
+    def submit_backup(self, name: str) -> Event:
+        """Enqueue the copy of a backup; the event after it."""
+        ...
+
+    def fits_load(self, counts: Sequence[int]) -> bool:
+        """Whether `begin_load` of so many pages per band would succeed now."""
+        ...
+
+    def begin_load(self, name: str, slots: Sequence[Sequence[int]]) -> LoadAnswer:
+        """Take pages for what the host slots hold; window rows stay where they are, unnamed."""
+        ...
+
+    def name_rows(self, name: str) -> None:
+        """Bind the window rows to the last of the load's ids."""
+        ...
+
+    def submit_load(self, name: str) -> tuple[Event, ...]:
+        """Enqueue the copy of a load, naming rows first; the event after each layer group."""
+        ...
+
+    def order_forward(self, stream: Stream, names: Sequence[str], layer_group: int) -> None:
+        """Put later work of a forward's stream behind one layer group of the loads."""
+        ...
+
+    def acknowledge(self, name: str) -> None:
+        """A submitted copy has ended on every rank."""
+        ...
+
+    def cancel_copy(self, name: str) -> None:
+        """Give up a copy that is not submitted; ids of a load are freed."""
+        ...
+
+    def drop_saved(self, slots: Sequence[Sequence[int]]) -> None:
+        """Give back host slots of an acknowledged backup that no load reads."""
+        ...
+
+    def copies(self) -> list[CopyRecord]:
+        """Every submitted copy that is not over."""
+        ...
+
+
 class Subject(Protocol):
     """An allocator under test.
 
@@ -70,7 +212,8 @@ class Subject(Protocol):
 
     Attributes:
         families: operation families it supports beyond requests and steps, and the generator
-            keeps to them: `windows`, `state`, `prefix`, and `layout` if it can move pages.
+            keeps to them: `windows`, `state`, `prefix`, `layout` if it can move pages, `host` and
+            `network` if it satisfies `HostSubject` and `NetworkSubject` too.
         shares_bytes: whether any band may use any free byte, which tells the judge of a refusal
             which layouts exist.
     """
@@ -124,6 +267,10 @@ class Subject(Protocol):
 
     def process_step(self, number: int) -> None:
         """The host has synchronized a completion that covers the step."""
+        ...
+
+    def prewarm(self) -> None:
+        """Run the kernels of a move once for every band; only asked before the first take."""
         ...
 
     def flush(self, limit: int) -> int:

@@ -7,33 +7,18 @@ compared.  Problems that can only be seen at a submission are noted here and rep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
-from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.copies import CopyTruth
+from harness.device.launches import ModeledEvent
+from harness.device.modeled import ModeledDevice
+from harness.problem import Problem, StepUse
+from harness.transfers import TransferTruth
 from unikv.device.port import StorageLayout
 
-
-class Problem(NamedTuple):
-    """A broken promise seen while an operation ran."""
-
-    check: str
-    detail: str
-    what: str
-
-
-class StepUse(NamedTuple):
-    """A launched step that is not processed.
-
-    Attributes:
-        number: its number.
-        writes: per band, the pages it writes.
-        known: whether the allocator was told what it writes.
-    """
-
-    number: int
-    writes: tuple[frozenset[int], ...]
-    known: bool
+_UNKNOWN: frozenset[int] = frozenset()
+_RESERVED = 0xFFFFFFFF
+"""Stands for an id where a page is handed out and no id names it yet."""
 
 
 class Truth:
@@ -53,6 +38,9 @@ class Truth:
         problems: what was seen since last cleared.
         tokens: owner page -> the blocks of the prompt up to its end, for pages inside such blocks.
         state_tokens: state slot -> the blocks and the length whose state was copied there.
+        reserved: per band, pages handed to loads that no id names yet, with the load's name.
+        copies: what is in host memory, and the copies in flight.
+        transfers: pages that peers may touch, and those that were freed under them.
         revision: changes with everything that the state checks compare with.
     """
 
@@ -77,6 +65,9 @@ class Truth:
         self.problems: list[Problem] = []
         self.tokens: dict[int, tuple[int, ...]] = {}
         self.state_tokens: dict[int, tuple[tuple[int, ...], int]] = {}
+        self.reserved: list[dict[int, str]] = [{} for _ in layout.bands]
+        self.copies = CopyTruth(layout)
+        self.transfers = TransferTruth(len(layout.bands))
         self.revision = 0
         self._events: dict[ModeledEvent, int] = {}
         self._granules = [band.page_bytes // device.granule for band in layout.bands]
@@ -96,7 +87,8 @@ class Truth:
     @property
     def retired_through(self) -> int:
         """Every step up to this one is over for work of the schedule stream."""
-        return max(self.processed_through, self.settled_through)
+        processed, settled = self.processed_through, self.settled_through
+        return processed if processed > settled else settled
 
     @property
     def newest_recorded(self) -> int:
@@ -121,6 +113,40 @@ class Truth:
         for index in self._named_by[band]:
             self._reset_content(index, ids)
 
+    def awaits_load(
+        self, name: str, ids: Mapping[int, Sequence[int]], reserved: Mapping[int, Sequence[int]]
+    ) -> None:
+        """A load was handed `ids` of minting bands, whose content it brings, and bare pages."""
+        self.revision += 1
+        for band, units in ids.items():
+            self.handed_out(band, units)
+            for index in self._named_by[band]:
+                for unit in units:
+                    self.content[index][unit] = None
+        for band, pages in reserved.items():
+            for page in pages:
+                if self._own(band, page, _RESERVED):
+                    self.reserved[band][page] = name
+                    self.pending[band].pop(page, None)
+
+    def reservation_over(self, name: str) -> None:
+        """The bare pages of a load get their ids now, or go back."""
+        self.revision += 1
+        for band, pages in enumerate(self.reserved):
+            each = self._granules[band]
+            for page in [page for page, load in pages.items() if load == name]:
+                del pages[page]
+                self._granule_owner[page * each : page * each + each] = [0] * each
+
+    def remember_prefix(
+        self, pages: Sequence[int], slot: int, blocks: tuple[int, ...], block_pages: int
+    ) -> None:
+        """A load brings back the pages, and the state, of a prefix that holds `blocks`."""
+        for index, unit in enumerate(pages):
+            self.tokens[unit] = blocks[: index // block_pages + 1]
+        if slot:
+            self.state_tokens[slot] = (blocks, len(pages) * self.layout.slots_per_page)
+
     def given_back(self, band: int, ids: Sequence[int]) -> None:
         """The engine freed these ids of a minting band."""
         held = self.held[band]
@@ -136,15 +162,94 @@ class Truth:
         """The allocator submits a map write; called before the device applies it."""
         self.revision += 1
         entries = self._device.program.maps[band]
+        newest = self.newest_recorded
+        unretired = newest if newest > self.retired_through else 0
         for unit, page in zip(ids, pages, strict=True):
             old = entries[unit]
             if old:
-                self._unbind(band, unit, old, moved=bool(page))
+                self._unbind(band, unit, old, unretired if page else newest)
+                if not page and self.transfers.uses:
+                    self.transfers.freed(band, old)
             if page:
                 self._bind(band, unit, page)
 
-    def moved(self, band: int) -> None:
+    def backed_up(self, band: int, pages: Sequence[int], slots: Sequence[int]) -> None:
+        """The allocator submits a copy of pages to host slots; called before it is applied."""
+        content: list[bytes | None] = []
+        size, arena = self.layout.bands[band].page_bytes, self._device.program.arena
+        for page in pages:
+            data = self.content[band][self._owner_of(band, page, "backup")]
+            content.append(None if data is None else bytes(data))
+            if data is not None and arena[page * size : page * size + size] != data:
+                name = self.layout.bands[band].name
+                text = f"band {name!r}: a backup reads page {page}, which holds something else"
+                self.note("content", "backup of wrong bytes", text)
+        self.copies.backed_up(band, pages, slots, content)
+
+    def loaded(self, band: int, group: int, slots: Sequence[int], pages: Sequence[int]) -> None:
+        """The allocator submits a load of one layer group; called before it is applied."""
+        size = self.layout.bands[band].page_bytes
+        piece = size // self.layout.layer_groups
+        pieces = self.copies.loaded(band, group, slots, pages)
+        for page, data in zip(pages, pieces, strict=True):
+            unit = self._owner_of(band, page, "load")
+            content = self.content[band][unit]
+            if data is None:
+                self.content[band][unit] = None
+                continue
+            if content is None:
+                content = self.content[band][unit] = bytearray(size)
+            content[group * piece : group * piece + piece] = data
+
+    def _owner_of(self, band: int, page: int, action: str) -> int:
+        unit = self.owner[band][page]
+        if not unit:
+            name = self.layout.bands[band].name
+            text = f"band {name!r}: a {action} touches page {page}, which no id names"
+            self.note("ledger", f"{action} of a page without a name", text)
+        return unit
+
+    def handed(self, transfer: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
+        """A transfer engine was handed pages, which must be what truth says of their ids."""
+        self.revision += 1
+        self.transfers.began(transfer, kind, pages)
+        for band, units in enumerate(pages):
+            size, arena = self.layout.bands[band].page_bytes, self._device.program.arena
+            for page in units:
+                unit = self._owner_of(band, page, "transfer") if page else 0
+                data = self.content[band][unit]
+                if (
+                    kind == "network_send"
+                    and unit
+                    and arena[page * size : page * size + size] != data
+                ):
+                    name = self.layout.bands[band].name
+                    text = (
+                        f"band {name!r}: {transfer} sends page {page}, which holds something else"
+                    )
+                    self.note("content", "send of wrong bytes", text)
+
+    def transfer_over(self, transfer: str) -> None:
+        """A transfer is over for its pages: what was stuck under it may pend on a step."""
+        self.revision += 1
+        for band, page in self.transfers.over(transfer):
+            if self.newest_recorded:
+                self.pending[band][page] = self.newest_recorded
+
+    def moved(self, band: int, sources: Sequence[int]) -> None:
         """The allocator submits a copy of pages of `band`."""
+        transfer = self.transfers.moving(band, sources)
+        if transfer:
+            name = self.layout.bands[band].name
+            text = (
+                f"band {name!r}: pages {list(sources)} move while a peer may touch one: {transfer}"
+            )
+            self.note("ownership", "page of a transfer moved", text)
+        bare = sorted(self.reserved[band].keys() & set(sources))
+        if bare:
+            name = self.layout.bands[band].name
+            text = f"band {name!r}: pages {bare} are reserved by a load, and move"
+            self.note("ownership", "reserved page moved", text)
         retired = self.retired_through
         for step in self.steps.values():
             if not step.known and step.number > retired:
@@ -158,6 +263,7 @@ class Truth:
     def waited(self, event: ModeledEvent) -> None:
         """The allocator lets the schedule stream wait for `event`."""
         self.revision += 1
+        self.copies.waited(event)
         step = self._events.get(event, 0)
         if step > self.settled_through:
             self.settled_through = step
@@ -171,8 +277,12 @@ class Truth:
         """
         self.revision += 1
         self._events[event] = number
-        pages = tuple(frozenset(written) for written in writes)
-        self.steps[number] = StepUse(number, pages, known)
+        uses = tuple(
+            (band, frozenset(pages) if known else _UNKNOWN, number)
+            for band, pages in enumerate(writes)
+            if pages or not known
+        )
+        self.steps[number] = StepUse(number, uses, known)
 
     def processed(self, number: int) -> None:
         """The host synchronized the step: what waited for it is free."""
@@ -194,6 +304,8 @@ class Truth:
         kind, _, name = space.partition(":")
         if kind == "map":
             return "map", f"page map entry {unit} of band {name!r}"
+        if kind == "host":
+            return "host", f"granule {unit} of host memory {name}"
         if kind != "arena":
             return kind, {"rows": "request row", "staging": "staging buffer"}[kind] + f" {unit}"
         owner = self._granule_owner[unit]
@@ -216,7 +328,8 @@ class Truth:
             if 1 <= unit < len(content):
                 content[unit] = bytearray(self._zeros[band]) if zeroed else None
 
-    def _unbind(self, band: int, unit: int, page: int, *, moved: bool) -> None:
+    def _unbind(self, band: int, unit: int, page: int, step: int) -> None:
+        """The page is no more the id's; `step` is the newest that may touch it, 0 for none."""
         if self.owner[band][page] != unit:
             return  # reported when the second owner was bound
         self.owner[band][page] = 0
@@ -228,38 +341,47 @@ class Truth:
             self._granule_owner[page] = 0
         else:
             self._granule_owner[page * each : page * each + each] = [0] * each
-        step = self.newest_recorded
-        if moved and step <= self.retired_through:
-            step = 0
         if step:
             self.pending[band][page] = step
 
     def _bind(self, band: int, unit: int, page: int) -> None:
-        name = self.layout.bands[band].name
-        if not self.first_page[band] <= page < self.end_page[band]:
-            self.note(
-                "ownership",
-                "page outside the arena",
-                f"band {name!r}: id {unit} is bound to page {page}, its pages are"
-                f" {self.first_page[band]}..{self.end_page[band] - 1}",
-            )
+        if not self._own(band, page, unit):
             return
-        each = self._granules[band]
-        low = page * each
-        for granule in range(low, low + each):
-            other = self._granule_owner[granule]
-            if other:
-                other_name = self.layout.bands[(other >> 32)].name
-                self.note(
-                    "ownership",
-                    "page with two owners",
-                    f"band {name!r} page {page} is bound to id {unit}, but its bytes belong to id"
-                    f" {other & 0xFFFFFFFF} of band {other_name!r}",
-                )
-                return
-        self._granule_owner[low : low + each] = [band << 32 | unit] * each
         self.owner[band][page] = unit
         self.live[band][page] = 1
         self.bound[band] += 1
         self.bound_ids[band][unit] = 1
         self.pending[band].pop(page, None)
+
+    def _own(self, band: int, page: int, unit: int) -> bool:
+        """Give the bytes of a page to an id, unless they belong to another already."""
+        if not self.first_page[band] <= page < self.end_page[band]:
+            self.note(
+                "ownership",
+                "page outside the arena",
+                f"band {self.layout.bands[band].name!r}: id {unit} is bound to page {page}, its"
+                f" pages are {self.first_page[band]}..{self.end_page[band] - 1}",
+            )
+            return False
+        each, owners = self._granules[band], self._granule_owner
+        low = page * each
+        other = owners[low] if each == 1 else next(filter(None, owners[low : low + each]), 0)
+        if other:
+            name, other_name = self.layout.bands[band].name, self.layout.bands[other >> 32].name
+            self.note(
+                "ownership",
+                "page with two owners",
+                f"band {name!r} page {page} is bound to id {unit}, but its bytes belong to id"
+                f" {other & 0xFFFFFFFF} of band {other_name!r}",
+            )
+            return False
+        if each == 1:
+            owners[low] = band << 32 | unit
+        else:
+            owners[low : low + each] = [band << 32 | unit] * each
+        transfer = self.transfers.bound(band, page) if self.transfers.uses else ""
+        if transfer:
+            name = self.layout.bands[band].name
+            text = f"band {name!r} page {page} is handed out while a peer may touch it: {transfer}"
+            self.note("ownership", "page of a transfer handed out", text)
+        return True

@@ -3,25 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from harness.subject import Answer, Book, Use
-from unikv.device.port import Device, Event, StorageLayout
+from harness.subject import (
+    Answer,
+    Book,
+    CopyRecord,
+    HoldRecord,
+    LoadAnswer,
+    RoundAnswer,
+    Use,
+)
+from unikv.alloc.page_usage import PageUse
+from unikv.cache.host_copies import Load
+from unikv.cache.host_tier import HostCopy, HostTier
+from unikv.device.port import CopyDevice, Event, StorageLayout, Stream
+from unikv.disagg.board import Board
+from unikv.disagg.quarantine import QuarantineLimits
+from unikv.disagg.rounds import TransferRounds
+from unikv.disagg.transfer_waiter import NetworkTransferWaiter
 from unikv.storage import KVStorage
+
+_NO_BOOK = Book(b"", (0, 0), (0, 0, 0, 0))
+
+TRANSFERS_MAX = 8
+LIMITS = QuarantineLimits(transfers=2, pages=64)
+
+
+class _NotedWaiter(NetworkTransferWaiter):
+    """Tells its rank's network which waits have ended well."""
+
+    __slots__ = ("_board_of", "_network")
+
+    def __init__(self, board: Board, network: Any) -> None:
+        super().__init__(board, network)
+        self._board_of = board
+        self._network = network
+
+    def wait(self, names: Sequence[str]) -> None:
+        super().wait(names)
+        holders = [self._board_of.holder(name).name for name in names]
+        self._network.waited_out(list(dict.fromkeys(holders)))
 
 
 class UnikvSubject:
     """A `KVStorage` on one rank's port."""
 
-    families = frozenset({"windows", "state", "prefix", "layout"})
+    families = frozenset({"windows", "state", "prefix", "layout", "host", "network"})
     shares_bytes = True
 
-    def __init__(self, layout: StorageLayout, device: Device) -> None:
-        self.storage = KVStorage(layout, device)
+    def __init__(self, layout: StorageLayout, device: CopyDevice) -> None:
+        network = getattr(device, "network", None)
+        self._transfers: TransferRounds | None = None
+        if network is None:
+            self.storage = KVStorage(layout, device)
+        else:
+            board = Board(network, network, TRANSFERS_MAX, LIMITS)
+            waiter = _NotedWaiter(board, network)
+            self.storage = KVStorage(layout, device, waiter=waiter)
+            self._transfers = TransferRounds(self.storage.chain, board)
         # The pages below the first one that a band can claim, which every book starts with.
         self._bands = [
             (band, bytes(band.axis.pages_of_span(0, len(band.states))[0]))
             for band in self.storage.chain.bands
         ]
+        # What the last books were made of: those of a band that is in that state again are given
+        # once more, since to compare memory is cheaper than to copy it.
+        self._books: list[Book] = [_NO_BOOK for _ in self._bands]
+        self._made_of: list[tuple[object, ...]] = [() for _ in self._bands]
+        self._uses: tuple[tuple[PageUse, ...], list[Use]] = ((), [])
 
     def fits(self, pages: int, slots: int) -> bool:
         """Whether a take would succeed now."""
@@ -72,6 +122,10 @@ class UnikvSubject:
         """The host has synchronized the step."""
         self.storage.chain.process_step(number)
 
+    def prewarm(self) -> None:
+        """Run the copy path once."""
+        self.storage.chain.prewarm()
+
     def flush(self, limit: int) -> int:
         """Close holes of both ends."""
         return self.storage.chain.flush(limit)
@@ -84,16 +138,113 @@ class UnikvSubject:
         """Physical pages for the kernels of one step."""
         return self.storage.chain.translate(band, ids)
 
+    @property
+    def _host(self) -> HostTier:
+        assert self.storage.host is not None, "the layout has no host memory"
+        return self.storage.host
+
+    def begin_backup(self, name: str, ids: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+        """Take host slots."""
+        return self._host.begin_backup(name, ids).slots
+
+    def submit_backup(self, name: str) -> Event:
+        """Enqueue a backup."""
+        return self._host.submit_backup(name)
+
+    def fits_load(self, counts: Sequence[int]) -> bool:
+        """Whether a load would fit now."""
+        return self.storage.chain.fits_load(counts)
+
+    def begin_load(self, name: str, slots: Sequence[Sequence[int]]) -> LoadAnswer:
+        """Take pages for a load."""
+        taken = self._host.begin_load(name, HostCopy(tuple(map(tuple, slots))))
+        load = self._host.copies[name]
+        assert isinstance(load, Load)
+        return LoadAnswer(taken.ids, taken.slots, dict(load.reserved))
+
+    def name_rows(self, name: str) -> None:
+        """Name the rows of a load."""
+        self._host.name_rows(name)
+
+    def submit_load(self, name: str) -> tuple[Event, ...]:
+        """Enqueue a load."""
+        return self._host.submit_load(name)
+
+    def order_forward(self, stream: Stream, names: Sequence[str], layer_group: int) -> None:
+        """Put the forward stream behind loads."""
+        self._host.order_forward(stream, names, layer_group)
+
+    def acknowledge(self, name: str) -> None:
+        """A copy has ended on every rank."""
+        self._host.acknowledge(name)
+
+    def cancel_copy(self, name: str) -> None:
+        """Give up a copy."""
+        self._host.cancel(name)
+
+    def drop_saved(self, slots: Sequence[Sequence[int]]) -> None:
+        """Give back host slots."""
+        self._host.drop(HostCopy(tuple(map(tuple, slots))))
+
+    def copies(self) -> list[CopyRecord]:
+        """Submitted copies that are not over."""
+        return [
+            CopyRecord(use.use.value, tuple(sorted(set(use.ranges))))
+            for use in self.storage.chain.ledger.fences.uses()
+        ]
+
+    @property
+    def _rounds(self) -> TransferRounds:
+        assert self._transfers is not None, "the device has no network"
+        return self._transfers
+
+    def begin_receive(self, name: str, peer: str, pages: int, slots: int) -> Answer:
+        """Take rows for a receive."""
+        taken = self._rounds.receives.take(name, peer, pages, slots)
+        return Answer(taken.ids, taken.slots)
+
+    def begin_send(self, name: str, peer: str) -> None:
+        """Announce a send."""
+        self._rounds.sends.open(name, peer)
+
+    def add_part(self, name: str, ids: Sequence[Sequence[int]], through: int) -> None:
+        """Queue a part of a send."""
+        self._rounds.sends.add(name, ids, through)
+
+    def close_send(self, name: str) -> None:
+        """No part comes any more."""
+        self._rounds.sends.close(name)
+
+    def abort_transfer(self, name: str) -> None:
+        """Give a transfer up."""
+        self._rounds.abort(name)
+
+    def transfer_round(self) -> RoundAnswer:
+        """Agree with the other ranks."""
+        report = self._rounds.round()
+        ended = tuple((end.name, end.outcome.value) for end in report.ended)
+        return RoundAnswer(ended, report.isolated)
+
+    def holds(self) -> list[HoldRecord]:
+        """Holds and transfers that are not over."""
+        holds = self.storage.chain.ledger.held.holds()
+        return [HoldRecord(hold.use.value, hold.band, hold.pages) for hold in holds if hold.pages]
+
+    def quarantined(self) -> list[str]:
+        """Transfers that wait for proof."""
+        return [entry.name for entry in self._rounds.board.quarantine.report()]
+
     def books(self) -> list[Book]:
         """Its account of every band's pages."""
-        return [
-            Book(
-                below + band.states[:: band.axis.step],
-                band.span(),
-                (band.live, band.holes, band.pending, band.fixed),
-            )
-            for band, below in self._bands
-        ]
+        books, made_of = self._books, self._made_of
+        for index, (band, below) in enumerate(self._bands):
+            counts = (band.live, band.holes, band.pending, band.fixed)
+            now = (counts, band.low, band.high, band.axis, below, band.states)
+            if now != made_of[index]:
+                made_of[index] = (*now[:-1], bytes(band.states))
+                states = below + band.states[:: band.axis.step]
+                books[index] = Book(states, band.span(), counts)
+        return books.copy()
 
     def page_map(self, band: int) -> list[int]:
         """Page of every id."""
@@ -113,10 +264,11 @@ class UnikvSubject:
 
     def uses(self) -> list[Use]:
         """Every use that is not over."""
-        return [
-            Use(use.use.value, use.band, use.pages, use.step)
-            for use in self.storage.chain.ledger.uses()
-        ]
+        uses = self.storage.chain.ledger.uses()
+        if uses != self._uses[0]:
+            shown = [Use(use.use.value, use.band, use.pages, use.step) for use in uses]
+            self._uses = (uses, shown)
+        return self._uses[1]
 
     def pool_pages(self) -> list[int]:
         """Pages between the walls: every band may use any free byte."""

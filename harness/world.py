@@ -8,56 +8,32 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any
+from typing import Any, cast
 from weakref import proxy
 
 from harness.check import effects
-from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
-from harness.requests import Holds, Prefix, Request
+from harness.host import HostTierState
+from harness.leader_port import LeaderPort
+from harness.lockstep import LeftAlone, Lockstep
+from harness.mistakes import NO_ANSWERS, are_equally_short, broken_promise, is_of_the_harness
+from harness.network import Ears, NetworkState, detach_send
+from harness.peers import Network
+from harness.requests import Holds, Phase, Prefix, Request
 from harness.scenario import Setup
-from harness.subject import Answer, Subject
+from harness.subject import Answer, HostSubject, NetworkSubject, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
-from unikv.device.port import Device, Event, StorageLayout, Stream
-from unikv.errors import OwnershipError, Shortage, StepOrderError, UnikvError
+from unikv.device.port import CopyDevice, StorageLayout, Stream
+from unikv.errors import Shortage, TransferError
 
-SubjectFactory = Callable[[StorageLayout, Device], Subject]
+SubjectFactory = Callable[[StorageLayout, CopyDevice], Subject]
 
 
 class BrokenSubject(Exception):
     """A subject raised something that is no answer: the run cannot go on."""
-
-
-class LeaderPort(RankPort):
-    """The first rank's port, whose submissions truth learns from."""
-
-    def __init__(self, device: ModeledDevice, truth: Truth) -> None:
-        super().__init__(device, 0)
-        self._truth = truth
-
-    def wait_event(self, stream: Stream, event: Event) -> None:
-        """Put later work of `stream` behind `event`."""
-        assert isinstance(event, ModeledEvent)
-        if stream is Stream.SCHEDULE:
-            self._truth.waited(event)
-        super().wait_event(stream, event)
-
-    def move_pages(
-        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
-    ) -> None:
-        """Copy whole pages."""
-        self._truth.moved(band)
-        super().move_pages(stream, band, sources, targets)
-
-    def write_map(
-        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
-    ) -> None:
-        """Write page map entries."""
-        self._truth.map_written(band, ids, pages)
-        super().write_map(stream, band, ids, pages)
 
 
 class World:
@@ -67,6 +43,7 @@ class World:
         setup: the concrete storage and engine.
         subjects, ports: one per rank.
         requests: by name, in order of arrival.
+        queued, running, receiving: the same by phase; who lost everything leads the queue.
         prefixes: cached beginnings of prompts, least recently used first.
         steps: recorded, unprocessed steps, oldest first.
         open_step: launched and not recorded.
@@ -76,7 +53,9 @@ class World:
         token_bands, window_bands: indices; `state_band` is -1 in models without state.
         books: the first rank's account of every band after the last operation.
         capacity_answers: refusals of takes and answers of reliefs that are not judged yet, each
-            with the pages and slots that were asked for.
+            with the pages of every band that were asked for.
+        host, transfers: the engine's account of its host tier and of its network transfers.
+        network: every rank's transfer engine; None where there are no peers.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
 
@@ -91,8 +70,22 @@ class World:
         self.engine = Engine(self.device, setup.steps_in_flight)
         self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
         self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
+        self._rank_range = range(setup.ranks)
+        self.lockstep = Lockstep(setup.ranks)
+        self.transfers = NetworkState()
+        self.network: Network | None = None
+        if setup.network is not None:
+            ears = Ears(proxy(self))
+            self.network = Network(self.device, ears, self.lockstep, setup.network)
+            for rank, port in enumerate(self.ports):
+                port.network = self.network.rank(rank, port)
         self.subjects = [factory(self.layout, port) for port in self.ports]
+        self._doors = list(zip(self.ports, self.subjects, strict=True))
+        self._followers = range(1, setup.ranks)
         self.requests: dict[str, Request] = {}
+        self.queued: OrderedDict[str, Request] = OrderedDict()
+        self.running: dict[str, Request] = {}
+        self.receiving: dict[str, Request] = {}
         self.prefixes: OrderedDict[tuple[int, ...], Prefix] = OrderedDict()
         self.steps: list[Step] = []
         self.open_step: Step | None = None
@@ -113,9 +106,24 @@ class World:
         self.probes: Counter[str] = Counter()
         self.check_runs: Counter[str] = Counter()
         self.answers: list[object] = []
-        self.capacity_answers: list[tuple[Shortage | bool, tuple[int, int]]] = []
+        self.capacity_answers: list[tuple[Shortage | bool, tuple[int, ...]]] = []
+        self.host = HostTierState()
         self._stamp = 1
         self._stamp_factors: dict[int, tuple[int, int]] = {}
+
+    @property
+    def host_subject(self) -> HostSubject | None:
+        """The first rank's subject where it has a host tier to work with."""
+        if self.setup.host and "host" in self.subjects[0].families:
+            return cast(HostSubject, self.subjects[0])
+        return None
+
+    @property
+    def network_subject(self) -> NetworkSubject | None:
+        """The first rank's subject where it has peers to work with."""
+        if self.network is not None and "network" in self.subjects[0].families:
+            return cast(NetworkSubject, self.subjects[0])
+        return None
 
     # What the engine asks of the allocator -------------------------------------------------
 
@@ -126,14 +134,14 @@ class World:
             BrokenSubject: if a rank raised anything else, or the ranks disagree.
         """
         self.asked = True
-        answer = self._call(0, name, arguments)
-        for rank in range(1, len(self.subjects)):
-            other = self._call(rank, name, arguments)
-            if other != answer and not (
-                isinstance(answer, Shortage)
-                and isinstance(other, Shortage)
-                and answer.args == other.args
-            ):
+        if self.network is None:
+            answers = [self._call(rank, name, arguments) for rank in self._rank_range]
+        else:
+            answers = self._call_in_step(name, arguments)
+        answer = answers[0]
+        for rank in self._followers:
+            other = answers[rank]
+            if other != answer and not are_equally_short(answer, other):
                 self.truth.note(
                     "divergence",
                     "ranks answer differently",
@@ -143,66 +151,94 @@ class World:
         return answer
 
     def _call(self, rank: int, name: str, arguments: Sequence[Any]) -> Any:
-        self.ports[rank].begin_call()
+        port, subject = self._doors[rank]
+        port.begin_call()
         try:
-            return getattr(self.subjects[rank], name)(*arguments)
+            return getattr(subject, name)(*arguments)
         except Shortage as shortage:
             # An answer, kept for a while: its traceback would keep the whole world with it.
             return shortage.with_traceback(None)
-        except OwnershipError as error:
-            self.truth.note("ownership", "allocator refused a legal call", f"{name}: {error}")
-        except StepOrderError as error:
-            self.truth.note("ledger", "allocator refused a legal step", f"{name}: {error}")
-        except UnikvError as error:
-            kind = type(error).__name__
-            self.truth.note("assertion", f"{kind} in {name}", f"{name}{arguments}: {error}")
-        except _MISTAKES as error:
-            if _raised_by_the_harness(error):
+        except NO_ANSWERS as error:
+            if is_of_the_harness(error):
                 raise
-            kind = type(error).__name__
-            what = f"{name}{arguments}: {kind} at {_place(error)}: {error}"
-            self.truth.note("assertion", f"{kind} in {name}", what)
-        raise BrokenSubject
+            if self.network is not None and isinstance(error, TransferError):
+                return error.with_traceback(None)
+            self.truth.note(*broken_promise(name, arguments, error))
+            raise BrokenSubject from error
+
+    def _call_in_step(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+        """Call every rank where calls may meet in a collective."""
+        try:
+            return self.lockstep.run(lambda rank: self._call(rank, name, arguments))
+        except LeftAlone as error:
+            text = f"{name}: {error}"
+            self.truth.note("divergence", "a rank is left alone in a collective", text)
+            raise BrokenSubject from error
 
     def take(self, pages: int, slots: int) -> Answer | None:
-        """Take pages and state slots for the engine; None when the allocator is short.
+        """Take pages and state slots for the engine; None when the allocator is short."""
+        return self.take_with("take", pages, slots)
 
-        Every yes of the capacity question is taken at once, and every no is kept for the judge.
+    def take_with(self, name: str, pages: int, slots: int, *arguments: str) -> Answer | None:
+        """Take through the call `name`, whose first arguments are given."""
+        counts = tuple(slots if band == self.state_band else pages for band in self.band_range)
+        call = (name, *arguments, pages, slots)
+        answer = self.ask_for(counts, ("fits", pages, slots), call)
+        if answer is None:
+            return None
+        if not isinstance(answer, Answer):
+            self.truth.note(
+                "assertion", "answer of another type", f"{name} answers {answer!r}, not an Answer"
+            )
+            raise BrokenSubject
+        self.truth.handed_out(self.owner_band, answer.ids)
+        if len(answer.ids) != pages or len(answer.slots) != slots:
+            asked = (pages, slots)
+            self.truth.note("capacity", "take of another size", f"asked {asked}, got {answer!r}")
+            raise BrokenSubject
+        if answer.slots:
+            self.truth.handed_out(self.state_band, answer.slots)
+        return answer
+
+    def ask_for(
+        self, counts: tuple[int, ...], question: tuple[Any, ...], call: tuple[Any, ...]
+    ) -> Any | None:
+        """Ask whether pages fit, and for them; None when the allocator is short.
+
+        Every yes is taken at once, and every no is kept for the judge.
+
+        Args:
+            counts: pages of every band.
+            question, call: names and arguments of the two calls.
         """
+        self.untouched = False
         self.order_tables()
-        promised = self.ask("fits", pages, slots)
+        promised = self.ask(*question)
         submitted = len(self.ports[0].log)
-        answer = self.ask("take", pages, slots)
-        self.answers.append(answer if isinstance(answer, Answer) else str(answer))
-        demand = (pages, slots)
+        answer = self.ask(*call)
+        if isinstance(answer, TransferError):
+            self.answers.append("TransferError")
+            self.probes["transfer_not_waited_out"] += 1
+            return None
         if isinstance(answer, Shortage):
+            self.answers.append(str(answer))
             effects.after_refusal(self, submitted, self.books)
-            self.capacity_answers.append((answer, demand))
+            self.capacity_answers.append((answer, counts))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:
                 self.truth.note(
                     "capacity",
                     "take refused after a yes",
-                    f"{pages} pages and {slots} slots fit, but the take says: {answer}",
+                    f"{counts} pages fit, but {call[0]} says: {answer}",
                 )
             return None
-        if not isinstance(answer, Answer):
-            self.truth.note(
-                "assertion", "answer of another type", f"take answers {answer!r}, not an Answer"
-            )
-            raise BrokenSubject
+        self.answers.append(answer)
         if not promised:
             self.truth.note(
                 "capacity",
                 "take served after a no",
-                f"{pages} pages and {slots} slots do not fit, but the take served them",
+                f"{counts} pages do not fit, but {call[0]} served them",
             )
-        self.truth.handed_out(self.owner_band, answer.ids)
-        if len(answer.ids) != pages or len(answer.slots) != slots:
-            self.truth.note("capacity", "take of another size", f"asked {demand}, got {answer!r}")
-            raise BrokenSubject
-        if answer.slots:
-            self.truth.handed_out(self.state_band, answer.slots)
         return answer
 
     def free_with(self, name: str, *arguments: Any) -> None:
@@ -216,12 +252,14 @@ class World:
     def free_pages(self, ids: list[int]) -> None:
         """Free virtual pages that nobody holds any more."""
         if ids:
+            self.host.freed(ids)
             self.truth.given_back(self.owner_band, ids)
             self.free_with("free", ids)
 
     def free_slots(self, slots: list[int]) -> None:
         """Free state slots."""
         if slots:
+            self.host.slots_freed(slots)
             self.truth.given_back(self.state_band, slots)
             self.free_with("free_slots", slots)
 
@@ -284,6 +322,9 @@ class World:
         self.asked = True
         self.probes["rested"] += 1
 
+    untouched = True
+    """Whether nobody has asked for a page yet."""
+
     asked = False
     """Whether the operation being applied reached the allocator."""
 
@@ -318,47 +359,44 @@ class World:
             self.retire_rows(band, retired)
         self.free_pages(unowned)
 
+    def arrive(self, request: Request) -> None:
+        """A request joins the queue."""
+        self.requests[request.name] = self.queued[request.name] = request
+
+    def admit(self, request: Request) -> None:
+        """A queued request runs from now on."""
+        self.running[request.name] = self.queued.pop(request.name)
+        request.phase = Phase.RUNNING
+
+    def receive(self, request: Request) -> None:
+        """A queued request waits for a peer from now on."""
+        self.receiving[request.name] = self.queued.pop(request.name)
+        request.phase = Phase.RECEIVING
+
+    def received(self, request: Request) -> None:
+        """A peer has written a request's whole prompt: it runs from now on."""
+        self.running[request.name] = self.receiving.pop(request.name)
+        request.phase = Phase.RUNNING
+        request.length, request.stateful = request.prompt, request.slot > 0
+        block_pages = self.setup.block_pages
+        self.truth.remember_prefix(request.pages, 0, request.blocks, block_pages)
+
+    def forget(self, request: Request) -> None:
+        """A queued request is gone."""
+        del self.requests[request.name], self.queued[request.name]
+
     def release(self, request: Request) -> None:
-        """Give back everything a running request holds."""
+        """Give back everything a running request holds; it waits at the head of the queue."""
         tails = [request.pages[request.window_first[band] :] for band in self.window_bands]
         slots = [slot for slot in (request.slot, request.checkpoint) if slot]
         if request.source_key:
             self.prefixes[request.source_key].locks -= 1
+        detach_send(self, request.name)
         self.let_go(request.pages, tails)
         self.free_slots(slots)
         self.order_tables()
         self.ask("free_row", request.row)
+        by_phase = self.running if request.phase is Phase.RUNNING else self.receiving
+        self.queued[request.name] = by_phase.pop(request.name)
         request.reset()
-
-
-_MISTAKES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    StopIteration,
-    TypeError,
-    ValueError,
-)
-"""What a mistake in an allocator raises."""
-
-
-def _innermost(error: BaseException) -> TracebackType:
-    frame = error.__traceback__
-    assert frame is not None
-    while frame.tb_next is not None:
-        frame = frame.tb_next
-    return frame
-
-
-def _raised_by_the_harness(error: BaseException) -> bool:
-    """Whether our own device or books failed under the allocator's call: then it is our bug."""
-    module: str = _innermost(error).tb_frame.f_globals["__name__"]
-    return module.startswith(("harness.device.", "harness.truth", "harness.world"))
-
-
-def _place(error: BaseException) -> str:
-    """Module and line that raised."""
-    frame = _innermost(error)
-    return f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"
+        self.queued.move_to_end(request.name, last=False)

@@ -21,26 +21,25 @@ def examine(world: World) -> list[Violation]:
     if not world.capacity_answers:
         return []
     found = []
-    for answer, (pages, slots) in world.capacity_answers:
+    for answer, demand in world.capacity_answers:
         world.check_runs["capacity"] += 1
         if isinstance(answer, Shortage):
-            found += _judge_refusal(world, answer, pages, slots)
-        elif answer != _layout_exists(world, pages, slots):
-            text = f"relieve({pages}, {slots}) says {answer}, the search of all layouts does not"
+            found += _judge_refusal(world, answer, demand)
+        elif answer != _layout_exists(world, demand):
+            text = f"relieve of {demand} says {answer}, the search of all layouts does not"
             found.append(_violation(world, "relief answers wrongly", text))
     world.capacity_answers.clear()
     return found
 
 
-def _judge_refusal(world: World, shortage: Shortage, pages: int, slots: int) -> list[Violation]:
-    if shortage.kind == "ids" and _ids_are_short(world, pages, slots):
+def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) -> list[Violation]:
+    if shortage.kind == "ids" and _ids_are_short(world, demand):
         return []
-    if shortage.kind == "bytes" and not _layout_exists(world, pages, slots):
+    if shortage.kind == "bytes" and not _layout_exists(world, demand):
         return []
-    text = (
-        f"{pages} pages and {slots} slots are refused ({shortage}), but a layout holds them and"
-        " ids are free"
-    )
+    if shortage.kind == "host slots" and _host_slots_are_short(world, demand):
+        return []
+    text = f"{demand} pages are refused ({shortage}), but there is room for all of them"
     return [_violation(world, f"refused {shortage.kind} that are there", text)]
 
 
@@ -48,26 +47,51 @@ def _violation(world: World, detail: str, what: str) -> Violation:
     return Violation(check="capacity", what=what, detail=detail, operation=world.device.operation)
 
 
-def _ids_are_short(world: World, pages: int, slots: int) -> bool:
-    truth = world.truth
-    owner = world.owner_band
-    if truth.held_count[owner] + pages > world.layout.bands[owner].id_count:
-        return True
-    state = world.state_band
-    return state >= 0 and truth.held_count[state] + slots > world.layout.bands[state].id_count
-
-
-def _layout_exists(world: World, pages: int, slots: int) -> bool:
-    truth, layout = world.truth, world.layout
-    demand = tuple(
-        slots if band == world.state_band else pages for band in range(len(layout.bands))
+def _ids_are_short(world: World, demand: tuple[int, ...]) -> bool:
+    held = world.truth.held_count
+    return any(
+        part.mints and held[band] + demand[band] > part.id_count
+        for band, part in enumerate(world.layout.bands)
     )
+
+
+def _host_slots_are_short(world: World, demand: tuple[int, ...]) -> bool:
+    """Whether some band lacks host slots, counted as slots are handed out: nearest to its own end.
+
+    Slots do not move, so the deepest slot of one end is a wall for the other.
+    """
+    for part in world.layout.host:
+        wall = 0  # first byte above what the low end uses
+        for band in part.bands:
+            size = world.layout.bands[band].page_bytes
+            used = world.truth.copies.holders[band]
+            slots = range(-(-wall // size), part.total_bytes // size)
+            if len(part.bands) == 2 and band == part.bands[0]:
+                other = part.bands[1]
+                width = world.layout.bands[other].page_bytes
+                above = min(world.truth.copies.holders[other], default=part.total_bytes // width)
+                slots = range(above * width // size)
+            free = [slot for slot in slots if slot not in used]
+            if len(free) < demand[band]:
+                return True
+            wall = (max([*used, *free[: demand[band]]], default=-1) + 1) * size
+    return False
+
+
+def _layout_exists(world: World, demand: tuple[int, ...]) -> bool:
+    truth, layout = world.truth, world.layout
     if not world.subjects[0].shares_bytes:
         return all(
             truth.bound[band] + demand[band] <= pool
             for band, pool in enumerate(world.subjects[0].pool_pages())
         )
     bands = tuple(
-        (part.page_bytes, truth.bound[band], 0, 0) for band, part in enumerate(layout.bands)
+        (
+            part.page_bytes,
+            truth.bound[band] + len(truth.reserved[band]),
+            min(truth.reserved[band], default=0),
+            max(truth.reserved[band], default=-1) + 1,
+        )
+        for band, part in enumerate(layout.bands)
     )
     return bool(_search(layout.total_bytes, layout.sink_bytes, bands, demand))

@@ -7,8 +7,11 @@ where bytes are shared no free page lies at a moving edge, since nobody else cou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.violation import Violation
 from harness.world import World
+from unikv.device.port import BandLayout
 
 _HOLE = 2
 # Any claimed page that is not live counts as not live; truth knows nothing of holes.
@@ -18,15 +21,17 @@ _ONLY_LIVE = bytes([0, 1, 0, 0, 0]) + bytes(251)
 def examine(world: World) -> list[Violation]:
     """Bands whose counts, states and span disagree, and spans that cross."""
     found: list[Violation] = []
-    subject, truth = world.subjects[0], world.truth
-    boundary, below = world.layout.sink_bytes, "the sink"
-    for band, part in enumerate(world.layout.bands):
+    truth, parts = world.truth, world.layout.bands
+    shares_bytes, last = world.subjects[0].shares_bytes, len(parts) - 1
+    boundary, below = world.layout.sink_bytes, -1
+    for band, part in enumerate(parts):
         states, (low, high), counts = world.books[band]
-        counted = (states.count(1), states.count(2), states.count(3), states.count(4))
+        count = states.count
+        counted = (count(1), count(2), count(3), count(4))
         if counts != counted:
             text = f"{part.name!r} counts {_named(counts)}; its page states say {_named(counted)}"
             _report(world, found, "counts", text)
-        if sum(counted) != high - low or states[low:high].count(0):
+        if sum(counted) != high - low or states.find(0, low, high) >= 0:
             text = f"{part.name!r} claims {sum(counted)} pages in span {low}..{high}"
             _report(world, found, "span", text)
         if states.translate(_ONLY_LIVE)[: len(truth.live[band])] != truth.live[band]:
@@ -38,27 +43,32 @@ def examine(world: World) -> list[Violation]:
             text = f"{part.name!r}: pages {wrong} are live in one account and not in the other"
             _report(world, found, "live pages", text)
         if low < high:
-            if subject.shares_bytes and _free_at_a_moving_edge(world, band, states, low, high):
+            if shares_bytes and _free_at_a_moving_edge(band, last, states, low, high):
                 text = f"{part.name!r} keeps a free page at the edge of span {low}..{high}"
                 _report(world, found, "frontier", text)
             if low * part.page_bytes < boundary:
                 text = (
-                    f"{part.name!r} starts at byte {low * part.page_bytes}, {below} ends at"
-                    f" {boundary}"
+                    f"{part.name!r} starts at byte {low * part.page_bytes}, {_place(parts, below)}"
+                    f" ends at {boundary}"
                 )
                 _report(world, found, "spans cross", text)
-            boundary, below = high * part.page_bytes, repr(part.name)
+            boundary, below = high * part.page_bytes, band
     if boundary > world.layout.total_bytes:
-        _report(world, found, "spans cross", f"{below} ends at byte {boundary}")
+        text = f"{_place(parts, below)} ends at byte {boundary}"
+        _report(world, found, "spans cross", text)
     return found
 
 
-def _free_at_a_moving_edge(world: World, band: int, states: bytes, low: int, high: int) -> bool:
+def _free_at_a_moving_edge(band: int, last: int, states: bytes, low: int, high: int) -> bool:
     """An end's edge at its wall stays; every other edge may move.  A single band is a high end."""
-    last = len(world.layout.bands) - 1
     at_low = (band > 0 or last == 0) and states[low] == _HOLE
     at_high = band < last and states[high - 1] == _HOLE
     return at_low or at_high
+
+
+def _place(parts: Sequence[BandLayout], band: int) -> str:
+    """What lies below a boundary: a band, or the sink below the first."""
+    return repr(parts[band].name) if band >= 0 else "the sink"
 
 
 def _named(counts: tuple[int, int, int, int]) -> str:

@@ -44,7 +44,8 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
     """Note where the bytes of a page that is read differ from what was last written to it."""
     setup = world.setup.bands[band]
     expected = world.truth.content[band][unit]
-    entry = setup.entry_cells * CELL_BYTES
+    groups = world.layout.layer_groups
+    entry = setup.entry_cells * CELL_BYTES // groups
     if expected is None:
         world.truth.note(
             "initialised",
@@ -52,12 +53,14 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
             f"band {setup.name!r}: id {unit} on page {page} is read and was never written",
         )
         return
-    slot = next(
-        at // entry
-        for at in range(0, len(expected), CELL_BYTES)
-        if data[at : at + CELL_BYTES] != expected[at : at + CELL_BYTES]
+    # A page holds its layer groups one after the other, each with an entry per slot.
+    at = next(
+        at
+        for at in range(0, len(expected), entry)
+        if data[at : at + entry] != expected[at : at + entry]
     )
-    blank = not any(expected[slot * entry : slot * entry + entry])
+    slot = at % (len(expected) // groups) // entry
+    blank = not any(expected[at : at + entry])
     world.truth.note(
         "initialised" if blank else "content",
         "slot promised as zeros" if blank else "wrong bytes in program order",
@@ -96,7 +99,7 @@ def _images(world: World) -> list[Violation]:
     found = []
     for rank, state in enumerate(world.device.ranks):
         image = state.image
-        for space in ("arena", "maps", "rows", "staging"):
+        for space in ("arena", "maps", "rows", "staging", "host"):
             if getattr(image, space) != getattr(program, space):
                 found.append(
                     Violation(

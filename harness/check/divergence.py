@@ -23,14 +23,15 @@ def examine_submissions(world: World) -> list[Violation]:
 def examine(world: World) -> list[Violation]:
     """Ranks that keep other books than the first."""
     found: list[Violation] = []
-    first = world.subjects[0]
+    first, bands = world.subjects[0], world.band_range
     for rank in range(1, len(world.subjects)):
         other = world.subjects[rank]
         if other.books() != world.books:
             text = f"rank {rank} keeps {other.books()}, rank 0 {world.books}"
             _report(world, found, "books differ", text)
-        for band in world.band_range:
-            if other.page_map(band) != first.page_map(band):
+        if list(map(other.page_map, bands)) != list(map(first.page_map, bands)):
+            differing = [band for band in bands if other.page_map(band) != first.page_map(band)]
+            for band in differing:
                 name = world.layout.bands[band].name
                 text = f"rank {rank} has another page map of band {name!r} than rank 0"
                 _report(world, found, "maps differ", text)

@@ -1,7 +1,8 @@
 """Effects: what a call must not do beside its answer.
 
 A refused take submits nothing and changes no book.  A free is logical and waits for nothing.  An
-opportunistic flush keeps to its limit, settles nothing, and waits only where it moves.
+opportunistic flush keeps to its limit, settles nothing, and waits only where it moves.  A prewarm
+copies in every band, so that no later move is a first use, and changes nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +26,31 @@ def after_refusal(world: World, submitted: int, before: Sequence[Book]) -> None:
         world.truth.note("effects", "refusal changed books", f"a refused take changed {before}")
 
 
+def after_prewarm(world: World, submitted: int, before: Sequence[Book]) -> None:
+    """Note a band whose first move is still to come, a copy that is no scratch, changed books."""
+    world.check_runs["effects"] += 1
+    copies = [entry for entry in world.ports[0].log[submitted:] if entry[0] == "move"]
+    warm = {entry[2] for entry in copies}
+    for band, part in enumerate(world.layout.bands):
+        first, end = -(-world.layout.sink_bytes // part.page_bytes), world.layout.total_bytes
+        if band not in warm and first < end // part.page_bytes:
+            text = f"band {part.name!r}: nothing was copied, so its first move is a first use"
+            world.truth.note("effects", "prewarm left a first use", text)
+    if any(entry[4] not in ((0,), [0]) for entry in copies):
+        text = f"copies to other pages than the sink, which is page 0: {copies}"
+        world.truth.note("effects", "prewarm wrote outside the sink", text)
+    if world.subjects[0].books() != before:
+        world.truth.note("effects", "prewarm changed books", f"a prewarm changed {before}")
+
+
 def after_free(world: World, name: str, submitted: int) -> None:
     """Note a wait that a free has enqueued."""
     world.check_runs["effects"] += 1
-    if any(entry[0] == "wait" for entry in world.ports[0].log[submitted:]):
-        world.truth.note("effects", "free waited", f"{name} let a stream wait")
+    log = world.ports[0].log
+    for at in range(submitted, len(log)):
+        if log[at][0] == "wait":
+            world.truth.note("effects", "free waited", f"{name} let a stream wait")
+            break
 
 
 def after_flush(world: World, limit: int, moved: int, before: Sequence[Book]) -> None:

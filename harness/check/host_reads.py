@@ -11,13 +11,16 @@ from harness.world import World
 
 def examine(world: World) -> list[Violation]:
     """Reads of device state that came after a wait in the same operation."""
-    return [
-        Violation(
-            check="host_reads",
-            what=f"rank {rank}: {name} after a stream wait within one allocator operation",
-            detail=f"{name} behind a wait",
-            operation=world.device.operation,
-        )
-        for rank, port in enumerate(world.ports)
-        for name in port.host_reads
-    ]
+    found: list[Violation] = []
+    for rank, port in enumerate(world.ports):
+        for name in port.host_reads:
+            text = f"rank {rank}: {name} after a stream wait within one allocator operation"
+            found.append(
+                Violation(
+                    check="host_reads",
+                    what=text,
+                    detail=f"{name} behind a wait",
+                    operation=world.device.operation,
+                )
+            )
+    return found

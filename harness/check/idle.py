@@ -20,16 +20,31 @@ def examine(world: World) -> list[Violation]:
     subject = world.subjects[0]
     for band, part in enumerate(world.layout.bands):
         live, holes, pending, fixed = world.books[band].counts
-        if pending or fixed:
-            text = f"band {part.name!r}: {pending} pages pending, {fixed} fixed"
+        reserved, stuck = len(world.truth.reserved[band]), len(world.truth.transfers.stuck[band])
+        if pending != stuck or fixed != reserved:
+            text = (
+                f"band {part.name!r}: {pending} pages pending and {stuck} of them in quarantine,"
+                f" {fixed} fixed and {reserved} of them for a load in preparation"
+            )
             _report(world, found, "pages left over", text)
-        if subject.shares_bytes and not live and holes:
+        if subject.shares_bytes and not live and not fixed and not pending and holes:
             _report(world, found, "span left over", f"band {part.name!r}: {holes} holes, no page")
     uses = subject.uses()
     if uses:
         _report(world, found, "uses left over", f"{len(uses)} uses, the first is {uses[0]}")
+    host, network = world.host_subject, world.network_subject
+    if host is not None and host.copies():
+        _report(world, found, "copies left over", f"{host.copies()}")
+    if network is not None:
+        quarantined = network.quarantined()
+        opened = {name for name, send in world.transfers.sends.items() if not send.is_closed}
+        left = sorted(world.truth.transfers.uses.keys() - opened - set(quarantined))
+        if left:
+            text = f"{left} are not over, in quarantine {quarantined}"
+            _report(world, found, "transfers left over", text)
     _compare_holders(world, found)
-    running = sum(request.phase is Phase.RUNNING for request in world.requests.values())
+    running = sum(request.phase is not Phase.QUEUED for request in world.requests.values())
+    assert running == len(world.requests) - len(world.queued), "the engine lost its count"
     if subject.free_rows() + running != world.setup.rows:
         text = f"{subject.free_rows()} request rows free, {running} held, of {world.setup.rows}"
         _report(world, found, "rows leaked", text)

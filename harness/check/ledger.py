@@ -6,11 +6,11 @@ pending is one that some unprocessed forward may touch.
 
 from __future__ import annotations
 
+from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Violation
 from harness.world import World
 
-_PENDING = 3
-_UNKNOWN: frozenset[int] = frozenset()
+_PENDING, _FIXED = 3, 4
 
 
 def examine(world: World) -> list[Violation]:
@@ -20,42 +20,106 @@ def examine(world: World) -> list[Violation]:
     retired = truth.retired_through
     for band, pending in enumerate(truth.pending):
         states = world.books[band].states
-        claimed = states.count(_PENDING)
-        if not pending and not claimed:
+        stuck = truth.transfers.stuck[band]
+        if not pending and not stuck and _PENDING not in states:
             continue
+        claimed = states.count(_PENDING)
         name = world.layout.bands[band].name
         for page, step in pending.items():
             if states[page] == _PENDING:
                 claimed -= 1
-            elif step > retired:
+            elif step > retired and page not in stuck:
                 text = f"band {name!r} page {page} is not pending, but step {step} may touch it"
                 _report(world, found, "free too early", text)
+        for page in stuck:
+            if states[page] == _PENDING:
+                claimed -= page not in pending
+            else:
+                text = f"band {name!r} page {page} is not pending, but a peer may touch it"
+                _report(world, found, "free under a transfer", text)
         if claimed:
             pages = [
                 page
                 for page, state in enumerate(states)
-                if state == _PENDING and page not in pending
+                if state == _PENDING and page not in pending and page not in stuck
             ]
             text = f"band {name!r} pages {pages} are pending, but no step in flight can touch them"
             _report(world, found, "kept too long", text)
     _compare_writes(world, found, retired)
+    _compare_reserved(world, found)
+    host, network = world.host_subject, world.network_subject
+    if host is not None:
+        _compare_copies(world, host, found)
+    if network is not None:
+        _compare_holds(world, network, found)
     return found
+
+
+def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]) -> None:
+    """Both accounts of the pages that peers may touch, and of those that wait for one."""
+    maps, transfers = world.device.program.maps, world.truth.transfers
+    ours = {
+        (use.kind, band, page)
+        for use in transfers.uses.values()
+        for band, pages in enumerate(use.pages)
+        for page in pages
+    }
+    ours |= {
+        ("receive_hold", band, maps[band][unit])
+        for ids in transfers.held.values()
+        for band, units in enumerate(ids)
+        for unit in units
+        if maps[band][unit]
+    }
+    holds = subject.holds()
+    theirs = {(hold.kind, hold.band, page) for hold in holds for page in hold.pages}
+    if ours != theirs:
+        text = (
+            f"the allocator's ledger lacks holds {sorted(ours - theirs)} and still has"
+            f" {sorted(theirs - ours)}"
+        )
+        _report(world, found, "holds differ", text)
+
+
+def _compare_reserved(world: World, found: list[Violation]) -> None:
+    """Fixed pages are those that a load was given and no id names yet."""
+    for band, reserved in enumerate(world.truth.reserved):
+        states = world.books[band].states
+        if not reserved and _FIXED not in states:
+            continue
+        if states.count(_FIXED) == len(reserved) == sum(states[p] == _FIXED for p in reserved):
+            continue
+        fixed = [page for page, state in enumerate(states) if state == _FIXED]
+        text = (
+            f"band {world.layout.bands[band].name!r} keeps pages {fixed} fixed; loads in"
+            f" preparation have {sorted(reserved)}"
+        )
+        _report(world, found, "fixed pages differ", text)
+
+
+def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) -> None:
+    """Both accounts of the copies that may still touch the arena, by bytes."""
+    ours = sorted((use.kind, use.ranges) for use in world.truth.copies.uses.values())
+    theirs = sorted((copy.kind, copy.ranges) for copy in subject.copies())
+    if ours != theirs:
+        lacking = [use for use in ours if use not in theirs]
+        extra = [use for use in theirs if use not in ours]
+        text = f"the allocator's ledger lacks copies {lacking} and still has {extra}"
+        _report(world, found, "copies differ", text)
 
 
 def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
     ours = {
-        (step.number, band, pages if step.known else _UNKNOWN)
+        write
         for step in world.truth.steps.values()
         if step.number > retired
-        for band, pages in enumerate(step.writes)
-        if pages or not step.known
+        for write in step.writes
     }
-    theirs = {
-        (use.step, use.band, use.pages) for use in world.subjects[0].uses() if use.kind != "vacated"
-    }
+    # Beyond its kind a use is what truth's writes are: band, pages, step.
+    theirs = {use[1:] for use in world.subjects[0].uses() if use.kind != "vacated"}
     if ours != theirs:
-        lacking = sorted((step, band, sorted(pages)) for step, band, pages in ours - theirs)
-        extra = sorted((step, band, sorted(pages)) for step, band, pages in theirs - ours)
+        lacking = sorted((step, band, sorted(pages)) for band, pages, step in ours - theirs)
+        extra = sorted((step, band, sorted(pages)) for band, pages, step in theirs - ours)
         names = [band.name for band in world.layout.bands]
         parts = [
             f"{word} the write of step {step} to pages {pages or 'unknown'} of band {names[band]!r}"

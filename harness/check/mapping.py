@@ -25,12 +25,14 @@ def examine(world: World) -> list[Violation]:
         if inverse != owner and inverse[: len(owner)] != owner[: len(inverse)]:
             _report(world, found, f"inverse map of band {part.name!r}", inverse, owner)
     for request in world.requests.values():
-        if request.phase is Phase.RUNNING:
-            host = subject.row(request.row)
-            device = program.rows[request.row][: len(host)]
-            if host != request.pages or device != host:
-                where = f"row {request.row} of {request.name}"
-                _report(world, found, where, host, request.pages if device == host else device)
+        if request.phase is Phase.QUEUED:
+            continue
+        row, pages = request.row, request.pages
+        host = subject.row(row)
+        device = program.rows[row][: len(host)]
+        if host != pages or device != host:
+            where = f"row {row} of {request.name}"
+            _report(world, found, where, host, pages if device == host else device)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.device.modeled import Launch, Race
+from harness.device.launches import Launch, Race
 from harness.violation import AccessNote, Violation
 from harness.world import World
 

@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 HOST = 6
-LANES = 7
-"""Streams take the lanes of `unikv.device.port.Stream`; the host takes the last one."""
+PEERS = 2
+LANES = HOST + 1 + PEERS
+"""Streams take the lanes of `unikv.device.port.Stream`; then comes the host, then each peer."""
 
 
 class Conflict(NamedTuple):
@@ -53,7 +56,7 @@ class Clocks:
         clock = self.clocks[lane]
         if self._seen_host_joins[lane] != self._host_joins:
             self._seen_host_joins[lane] = self._host_joins
-            self.clocks[lane] = clock = list(map(max, clock, self.clocks[HOST]))
+            self.clocks[lane] = clock = _later(clock, self.clocks[HOST])
         clock[lane] += 1
         return clock[lane]
 
@@ -70,9 +73,14 @@ class Clocks:
 
     def join(self, lane: int, clock: Sequence[int]) -> None:
         """Put later work of `lane` behind everything that `clock` is behind."""
-        self.clocks[lane] = list(map(max, self.clocks[lane], clock))
+        self.clocks[lane] = _later(self.clocks[lane], clock)
         if lane == HOST:
             self._host_joins += 1
+
+
+def _later(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """The element-wise maximum."""
+    return [a if a > b else b for a, b in zip(one, other, strict=True)]
 
 
 class SpaceClock:
@@ -136,3 +144,14 @@ class SpaceClock:
             if epochs[unit] > bound:
                 return Conflict(lane, epochs[unit], unit, wrote)
         return None
+
+
+class Access(msgspec.Struct, frozen=True, gc=False):
+    """Units of one space that a launch touches.
+
+    Several are made for every launch; a struct costs a quarter of a named tuple.
+    """
+
+    space: SpaceClock
+    units: Sequence[int]
+    wrote: bool

@@ -34,13 +34,18 @@ class Mismatch(NamedTuple):
 class Image:
     """The contents of every memory space, at one point of program order or on one rank."""
 
-    __slots__ = ("arena", "maps", "rows", "staging")
+    __slots__ = ("arena", "host", "maps", "rows", "staging")
 
     def __init__(self, layout: StorageLayout, staging_count: int) -> None:
         self.arena = bytearray(layout.total_bytes)
         self.maps = [[0] * (band.id_count + 1) for band in layout.bands]
         self.rows = [[0] * layout.row_pages for _ in range(layout.row_count)]
         self.staging: list[list[int]] = [[] for _ in range(staging_count)]
+        self.host = [bytearray(part.total_bytes) for part in layout.host]
+
+    def pieces(self, space: int) -> bytearray:
+        """The bytes of a space: of one piece of host memory by its index, of the arena for -1."""
+        return self.arena if space < 0 else self.host[space]
 
 
 class Effect(Protocol):
@@ -56,6 +61,10 @@ class Effect(Protocol):
 
     def end(self, image: Image) -> Mismatch | None:
         """The launch ends on a rank; the first read that went wrong, if any."""
+        ...
+
+    def run(self, image: Image) -> Mismatch | None:
+        """The launch starts and ends on a rank with nothing in between, as `start` and `end`."""
         ...
 
 
@@ -83,13 +92,30 @@ class WritePages:
         self.apply(image)
         return None
 
+    run = start  # the second write would change nothing
 
-class MovePages:
-    """Copies pages; `before` is what program order holds in each source."""
 
-    __slots__ = ("_before", "_copies")
+ARENA = -1
+"""The arena among the spaces that bytes are copied between; host memory counts from 0."""
 
-    def __init__(self, copies: Sequence[tuple[int, int, int]], before: Sequence[bytes]) -> None:
+
+class CopyBytes:
+    """Copies pieces from one space to another; `before` is what program order holds in each source.
+
+    `source` and `target` are ARENA or the index of a piece of host memory.
+    """
+
+    __slots__ = ("_before", "_copies", "_source", "_target")
+
+    def __init__(
+        self,
+        source: int,
+        target: int,
+        copies: Sequence[tuple[int, int, int]],
+        before: Sequence[bytes],
+    ) -> None:
+        self._source = source
+        self._target = target
         self._copies = copies  # (first byte of the source, of the target, length)
         self._before = before
 
@@ -105,31 +131,35 @@ class MovePages:
         """Copy again: a source overwritten meanwhile has spoiled the target."""
         return self._copy(image)
 
+    def run(self, image: Image) -> Mismatch | None:
+        """Copy twice: a batch may copy into its own sources."""
+        return self._copy(image) or self._copy(image)
+
     def _copy(self, image: Image) -> Mismatch | None:
-        arena = image.arena
+        sources, targets = image.pieces(self._source), image.pieces(self._target)
         found = None
         for (source, target, length), before in zip(self._copies, self._before, strict=True):
-            data = arena[source : source + length]
+            data = sources[source : source + length]
             if data != before and found is None:
-                found = Mismatch("arena", source)
-            arena[target : target + length] = data
+                space = "arena" if self._source == ARENA else f"host{self._source}"
+                found = Mismatch(space, source)
+            targets[target : target + length] = data
         return found
 
 
 class WriteMap:
     """Writes entries of one band's page map."""
 
-    __slots__ = ("_band", "_ids", "_pages")
+    __slots__ = ("_band", "_entries")
 
     def __init__(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         self._band = band
-        self._ids = ids
-        self._pages = pages
+        self._entries = tuple(zip(ids, pages, strict=True))
 
     def apply(self, image: Image) -> None:
         """Write every entry."""
         entries = image.maps[self._band]
-        for unit, page in zip(self._ids, self._pages, strict=True):
+        for unit, page in self._entries:
             entries[unit] = page
 
     def start(self, image: Image) -> Mismatch | None:
@@ -142,20 +172,22 @@ class WriteMap:
         self.apply(image)
         return None
 
+    run = start  # the second write would change nothing
+
 
 class WriteRow:
     """Writes entries of one request row."""
 
-    __slots__ = ("_first", "_ids", "_row")
+    __slots__ = ("_entries", "_ids", "_row")
 
     def __init__(self, row: int, first: int, ids: Sequence[int]) -> None:
         self._row = row
-        self._first = first
+        self._entries = slice(first, first + len(ids))
         self._ids = ids
 
     def apply(self, image: Image) -> None:
         """Write every entry."""
-        image.rows[self._row][self._first : self._first + len(self._ids)] = self._ids
+        image.rows[self._row][self._entries] = self._ids
 
     def start(self, image: Image) -> Mismatch | None:
         """Write every entry."""
@@ -166,6 +198,8 @@ class WriteRow:
         """Write every entry once more."""
         self.apply(image)
         return None
+
+    run = start  # the second write would change nothing
 
 
 class ReadTables:
@@ -198,6 +232,8 @@ class ReadTables:
         """Read them again: nobody may have changed one meanwhile."""
         return self._read(image)
 
+    run = start  # the second read would find the same
+
     def _read(self, image: Image) -> Mismatch | None:
         buffer, tables = self._staged
         if image.staging[buffer] != tables:
@@ -207,9 +243,10 @@ class ReadTables:
                 return Mismatch("rows", row)
         for band, ids, pages in self._maps:
             entries = image.maps[band]
-            for unit, page in zip(ids, pages, strict=True):
-                if entries[unit] != page:
-                    return Mismatch(f"map{band}", unit)
+            found = list(map(entries.__getitem__, ids))
+            if found != pages:
+                at = next(at for at, page in enumerate(pages) if found[at] != page)
+                return Mismatch(f"map{band}", ids[at])
         return None
 
 
@@ -250,6 +287,16 @@ class RunBody:
         """Write the new slots again and read everything again."""
         self.apply(image)
         return self._check(image, self._kept) or self._check(image, self._after)
+
+    def run(self, image: Image) -> Mismatch | None:
+        """Read what it writes to, write the new slots, and read everything.
+
+        Pages that it only reads are read once: its own writes are of stamps that nobody had before,
+        so they cannot put right what was wrong.
+        """
+        found = self._check(image, self._reads)
+        self.apply(image)
+        return found or self._check(image, self._kept) or self._check(image, self._after)
 
     @staticmethod
     def _check(image: Image, expected: Sequence[PageBytes]) -> Mismatch | None:

@@ -9,133 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import NamedTuple, Protocol
 
-import msgspec
-
-from harness.device.clock import HOST, LANES, Clocks, Conflict, SpaceClock
+from harness.device.clock import HOST, LANES, Access, Clocks, Conflict, SpaceClock
+from harness.device.host_memory import HostMemory
+from harness.device.launches import BadRead, Launch, ModeledEvent, NoWitness, Race, Witness
 from harness.device.memory import (
+    ARENA,
+    CopyBytes,
     Effect,
     Image,
-    Mismatch,
-    MovePages,
     PageBytes,
     WriteMap,
     WritePages,
     WriteRow,
 )
-from unikv.device.port import StorageLayout, Stream
+from unikv.device.port import StorageLayout
 
-
-class Launch(msgspec.Struct, frozen=True):
-    """One piece of device work, for as long as the run lasts.
-
-    Attributes:
-        stream: the stream it was enqueued on.
-        kind: `zero`, `move`, `map`, `row`, `metadata`, `body` or, by the host itself, `fill`.
-        operation: index of the operation that enqueued it.
-        step: the forward step it belongs to; 0 for none.
-        effect: what it reads and writes.
-    """
-
-    stream: int
-    kind: str
-    operation: int
-    step: int
-    effect: Effect
-
-    @property
-    def role(self) -> str:
-        """What its stream is for, or `host`."""
-        return "host" if self.stream == HOST else Stream(self.stream).name.lower()
-
-
-class ModeledEvent:
-    """Mark in a stream.
-
-    Attributes:
-        stream: the stream it marks.
-        index: how many program items of that stream come before it.
-        epoch: how many launches of that stream come before it.
-        clock: everything the mark is behind.
-    """
-
-    __slots__ = ("clock", "epoch", "index", "stream")
-
-    def __init__(self, stream: int, index: int, epoch: int, clock: tuple[int, ...]) -> None:
-        self.stream = stream
-        self.index = index
-        self.epoch = epoch
-        self.clock = clock
-
-
-class Race(NamedTuple):
-    """Two conflicting accesses with nothing that orders them.
-
-    Attributes:
-        space: memory space of both.
-        unit: first unit that both touch.
-        earlier, later: the two launches, in program order.
-        earlier_wrote, later_wrote: what each does to the unit.
-        holder, place: how the unit was held when the later one was submitted, and its name.
-    """
-
-    space: str
-    unit: int
-    earlier: Launch
-    later: Launch
-    earlier_wrote: bool
-    later_wrote: bool
-    holder: str
-    place: str
-
-
-class Witness(Protocol):
-    """Somebody who knows what memory is used for."""
-
-    def describe(self, space: str, unit: int) -> tuple[str, str]:
-        """How a unit of a space is held now, in one word, and what to call it."""
-        ...
-
-
-class NoWitness:
-    """Knows memory by its numbers only."""
-
-    def describe(self, space: str, unit: int) -> tuple[str, str]:
-        """The unit's own name."""
-        return "unknown", f"{space} {unit}"
-
-
-class BadRead(NamedTuple):
-    """A launch that read something else on a rank than program order puts there."""
-
-    rank: int
-    launch: Launch
-    mismatch: Mismatch
-
-
-class Access(msgspec.Struct, frozen=True, gc=False):
-    """Units of one space that a launch touches.
-
-    Several are made for every launch; a struct costs a quarter of a named tuple.
-    """
-
-    space: SpaceClock
-    units: Sequence[int]
-    wrote: bool
+_NEVER = 1 << 62
+"""More items than any stream's program has."""
 
 
 class Rank:
     """How far one rank has come, and what its memory holds."""
 
-    __slots__ = ("image", "position", "started", "waits_for")
+    __slots__ = ("awaited", "image", "position", "started", "waits_for")
 
     def __init__(self, layout: StorageLayout, staging_count: int) -> None:
-        streams = len(Stream)
+        streams = LANES
         self.image = Image(layout, staging_count)
         self.position = [0] * streams  # program items that have passed, per stream
         self.started = [False] * streams  # whether the launch at the head runs
         self.waits_for = [-1] * streams  # the stream that the wait at the head is about
+        self.awaited = [_NEVER] * streams  # program items at which somebody waits for a stream
 
 
 _NO_EFFECT = WritePages(())
@@ -161,7 +66,7 @@ class ModeledDevice:
     def __init__(self, layout: StorageLayout, rank_count: int, staging_count: int = 1) -> None:
         self.layout = layout
         self.page_bytes = [band.page_bytes for band in layout.bands]
-        self.granule = gcd(*self.page_bytes)
+        self.granule = gcd(*self.page_bytes) // layout.layer_groups
         self.clocks = Clocks()
         self.program = Image(layout, staging_count)
         self.ranks = [Rank(layout, staging_count) for _ in range(rank_count)]
@@ -169,13 +74,14 @@ class ModeledDevice:
         self.maps = [SpaceClock(f"map:{band.name}", band.id_count + 1) for band in layout.bands]
         self.rows = SpaceClock("rows", layout.row_count)
         self.staging = SpaceClock("staging", staging_count)
+        self.host = HostMemory(self)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
         self.events: list[ModeledEvent] = []
         self.witness: Witness = NoWitness()
         self.operation = 0
         self.page_accesses = 0
-        self._items: list[list[Item]] = [[] for _ in Stream]
+        self._items: list[list[Item]] = [[] for _ in range(LANES)]
         self._launches: list[list[Launch]] = [[] for _ in range(LANES)]
         self._zeros = [bytes(size) for size in self.page_bytes]
 
@@ -185,6 +91,12 @@ class ModeledDevice:
         if each == 1:
             return pages
         return [unit for page in pages for unit in range(page * each, page * each + each)]
+
+    def group_granules(self, band: int, pages: Sequence[int], group: int) -> Sequence[int]:
+        """Arena units of one layer group of whole pages."""
+        each, groups = self.page_bytes[band] // self.granule, self.layout.layer_groups
+        low, high = group * each // groups, (group + 1) * each // groups
+        return [unit for page in pages for unit in range(page * each + low, page * each + high)]
 
     def submit(
         self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]
@@ -203,9 +115,10 @@ class ModeledDevice:
                 self._report(launch, space, conflict, wrote=access.wrote)
         effect.apply(self.program)
         items = self._items[stream]
+        at = len(items)
         items.append(launch)
         for index, rank in enumerate(self.ranks):
-            if rank.position[stream] == len(items) - 1:
+            if rank.position[stream] == at:
                 self._start(index, stream, launch)
 
     def stage(self, buffer: int, tables: list[int], step: int) -> None:
@@ -240,17 +153,27 @@ class ModeledDevice:
         """Whether everything before `event` has ended on `rank`."""
         return self.ranks[rank].position[event.stream] >= event.index
 
+    def has_ended(self, event: ModeledEvent) -> bool:
+        """Whether everything before `event` has ended on every rank."""
+        return all(self.passed(rank, event) for rank in range(len(self.ranks)))
+
     def host_wait(self, event: ModeledEvent) -> None:
         """Block the host until `event` has passed on every rank."""
         self.clocks.join(HOST, event.clock)
-        for rank in range(len(self.ranks)):
-            self._force(rank, event.stream, event.index)
+        stream, index = event.stream, event.index
+        for rank, state in enumerate(self.ranks):
+            if state.position[stream] < index:
+                self._force(rank, stream, index)
+
+    def host_saw(self, event: ModeledEvent) -> None:
+        """The host has found that `event` has passed on every rank, without waiting for it."""
+        self.clocks.join(HOST, event.clock)
 
     def complete(self, rank: int, stream: int, count: int) -> int:
         """End up to `count` launches at the head of a stream of one rank; how many ended."""
         ended = 0
         while ended < count and self.ranks[rank].started[stream]:
-            self._end(rank, stream)
+            self._end(rank, stream, 0)
             ended += 1
         return ended
 
@@ -266,8 +189,9 @@ class ModeledDevice:
 
     def drain(self) -> None:
         """End everything on every rank; the host has seen it all."""
-        for stream in Stream:
-            self.host_wait(self.record_event(stream))
+        for lane in range(LANES):
+            if lane != HOST:
+                self.host_wait(self.record_event(lane))
 
     def zero_pages(self, stream: int, band: int, pages: Sequence[int]) -> None:
         """Write zeros over whole pages."""
@@ -287,7 +211,7 @@ class ModeledDevice:
             Access(self.arena, self.granules(band, sources), False),
             Access(self.arena, self.granules(band, targets), True),
         )
-        self.submit(stream, "move", 0, MovePages(copies, before), touched)
+        self.submit(stream, "move", 0, CopyBytes(ARENA, ARENA, copies, before), touched)
 
     def write_map(self, stream: int, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         """Write page map entries."""
@@ -312,25 +236,44 @@ class ModeledDevice:
         if mismatch is not None:
             self.bad_reads.append(BadRead(rank, launch, mismatch))
 
-    def _end(self, rank: int, stream: int) -> None:
-        state = self.ranks[rank]
-        launch = self._items[stream][state.position[stream]]
+    def _end(self, rank: int, stream: int, through: int) -> None:
+        """End the launch at the head, and those behind it before item `through` at one stroke.
+
+        That is, those that would start and end with nothing in between, as nobody waits for them.
+        """
+        state, items = self.ranks[rank], self._items[stream]
+        image, awaited = state.image, state.awaited[stream]
+        at = state.position[stream]
+        launch = items[at]
         assert isinstance(launch, Launch)
-        mismatch = launch.effect.end(state.image)
+        mismatch = launch.effect.end(image)
         if mismatch is not None:
             self.bad_reads.append(BadRead(rank, launch, mismatch))
+        at += 1
+        if awaited < through:
+            through = awaited
+        while at < through:
+            launch = items[at]
+            if not isinstance(launch, Launch):
+                break
+            mismatch = launch.effect.run(image)
+            if mismatch is not None:
+                self.bad_reads.append(BadRead(rank, launch, mismatch))
+            at += 1
         state.started[stream] = False
-        state.position[stream] += 1
-        self._advance(rank, stream)
-        self._wake(rank, stream)
+        state.position[stream] = at
+        if at < len(items):
+            self._advance(rank, stream)
+        if at >= awaited:
+            self._wake(rank, stream)
 
     def _wake(self, rank: int, stream: int) -> None:
-        """Let every stream go on whose head waits for `stream`."""
-        waits_for = self.ranks[rank].waits_for
-        if stream in waits_for:
-            for other, awaited in enumerate(waits_for):
-                if awaited == stream:
-                    self._advance(rank, other)
+        """Let every stream go on whose head waits for `stream`, or wait again."""
+        state = self.ranks[rank]
+        state.awaited[stream] = _NEVER
+        for other, awaited in enumerate(state.waits_for):
+            if awaited == stream:
+                self._advance(rank, other)
 
     def _advance(self, rank: int, stream: int) -> None:
         """Pass satisfied waits at the head of an idle stream and start the launch behind them."""
@@ -342,23 +285,28 @@ class ModeledDevice:
             if isinstance(item, Launch):
                 self._start(rank, stream, item)
                 return
-            if position[item[0]] < item[1]:
-                state.waits_for[stream] = item[0]
+            other, index = item
+            if position[other] < index:
+                state.waits_for[stream] = other
+                state.awaited[other] = min(state.awaited[other], index)
                 return
             position[stream] += 1
             # Passing a wait ends no launch, but another stream may wait for this very mark.
-            self._wake(rank, stream)
-            if state.started[stream]:
-                return
+            if position[stream] >= state.awaited[stream]:
+                self._wake(rank, stream)
+                if state.started[stream]:
+                    return
 
     def _force(self, rank: int, stream: int, index: int) -> None:
         """End work of a stream, and whatever it waits for, until `index` items have passed."""
         state, items = self.ranks[rank], self._items[stream]
         while state.position[stream] < index:
             if state.started[stream]:
-                self._end(rank, stream)
+                self._end(rank, stream, index)
                 continue
             item = items[state.position[stream]]
             assert not isinstance(item, Launch), "a launch at the head of a stream has started"
             self._force(rank, item[0], item[1])
-            self._advance(rank, stream)
+            # Whoever ended the awaited work has most likely woken this stream already.
+            if not state.started[stream]:
+                self._advance(rank, stream)

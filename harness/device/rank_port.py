@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.device.launches import ModeledEvent
+from harness.device.modeled import ModeledDevice
 from unikv.device.port import Event, Stream
 
 
@@ -18,11 +19,13 @@ class RankPort:
 
     Attributes:
         has_streams: always true.
+        network: this rank's transfer engine and link to the other ranks; None without peers.
         log: submissions since it was last cleared.
         host_reads: host reads behind a stream wait since it was last cleared.
     """
 
     has_streams = True
+    network: object = None
 
     def __init__(self, device: ModeledDevice, rank: int) -> None:
         self._device = device
@@ -34,11 +37,12 @@ class RankPort:
 
     def begin_operation(self) -> None:
         """Forget what the previous operation submitted."""
-        self._recorded = 0
-        if self._rank == 0:
-            self._device.events.clear()
-        self.log.clear()
-        self.host_reads.clear()
+        if self.log or self.host_reads:
+            self._recorded = 0
+            if self._rank == 0:
+                self._device.events.clear()
+            self.log.clear()
+            self.host_reads.clear()
 
     def begin_call(self) -> None:
         """One allocator call begins: no stream wait has happened in it yet."""
@@ -66,13 +70,13 @@ class RankPort:
     def query(self, event: Event) -> bool:
         """Whether this rank has passed `event`."""
         assert isinstance(event, ModeledEvent)
-        self._note_host_read("query")
+        self.note_host_read("query")
         return self._device.passed(self._rank, event)
 
     def host_wait(self, event: Event) -> None:
         """Block the host until `event` has passed."""
         assert isinstance(event, ModeledEvent)
-        self._note_host_read("host_wait")
+        self.note_host_read("host_wait")
         self.log.append(("host_wait", event.stream, event.index))
         if self._rank == 0:
             self._device.host_wait(event)
@@ -105,6 +109,32 @@ class RankPort:
         if self._rank == 0:
             self._device.write_row(stream, row, first, ids)
 
-    def _note_host_read(self, name: str) -> None:
+    def copy_to_host(
+        self, stream: Stream, band: int, pages: Sequence[int], slots: Sequence[int]
+    ) -> None:
+        """Copy pages to host memory."""
+        self.log.append(("backup", stream, band, pages, slots))
+        if self._rank == 0:
+            self._device.host.copy_to_host(stream, band, pages, slots)
+
+    def copy_from_host(
+        self,
+        stream: Stream,
+        band: int,
+        layer_group: int,
+        slots: Sequence[int],
+        pages: Sequence[int],
+    ) -> None:
+        """Copy pages back from host memory."""
+        self.log.append(("load", stream, band, layer_group, slots, pages))
+        if self._rank == 0:
+            self._device.host.copy_from_host(stream, band, layer_group, slots, pages)
+
+    def handed_over(self) -> bool:
+        """Whether engines were handed something since the log was last cleared."""
+        return any(entry[0] in ("send", "receive") for entry in self.log)
+
+    def note_host_read(self, name: str) -> None:
+        """A host read happens now; behind a stream wait it is kept for the check."""
         if self._waited:
             self.host_reads.append(name)

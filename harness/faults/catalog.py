@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from harness.faults import (
     answers,
+    calls,
+    copies,
     effects,
     engine,
     maps,
@@ -21,6 +23,7 @@ from harness.faults import (
     scheduler,
     steps,
     streams,
+    transfers,
     zeroing,
 )
 from harness.faults.fault import Fault
@@ -41,6 +44,9 @@ FAULTS: Mapping[str, Fault] = {
         answers,
         ranks,
         effects,
+        copies,
+        transfers,
+        calls,
     )
     for fault in part.FAULTS
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.device.clock import Access
+from harness.device.launches import ModeledEvent
 from harness.device.memory import Effect
-from harness.device.modeled import Access, ModeledDevice, ModeledEvent
+from harness.device.modeled import ModeledDevice
 from harness.engine import Engine, Step
 from harness.faults.fault import Fault
 from harness.faults.parts import become, in_clearance, in_engine, in_world
@@ -96,6 +98,25 @@ class _SideStreamJoinedAtTheNextLaunch(ModeledDevice):
         super().submit(stream, kind, step, effect, touched)
 
 
+class _ReadsRowsInTheBody(ModeledDevice):
+    """Bodies look their request rows up once more; `looked_up` are those of the newest metadata."""
+
+    looked_up: Sequence[Access]
+
+    def submit(
+        self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]
+    ) -> None:
+        if kind == "metadata":
+            self.looked_up = [access for access in touched if access.space is self.rows]
+        elif kind == "body":
+            touched = [*touched, *self.looked_up]
+        super().submit(stream, kind, step, effect, touched)
+
+
+def _read_rows_late(world: World) -> None:
+    become(world.device, _ReadsRowsInTheBody)
+
+
 def _fork_bodies(world: World) -> None:
     become(world.device, _BodiesOnASideStream)
 
@@ -144,6 +165,15 @@ FAULTS: tuple[Fault, ...] = (
         pair=("metadata read", "map write|row write"),
     ),
     Fault(
+        id="row-read-behind-the-read-end",
+        planted="a step that has declared the end of its table reads looks its rows up once more",
+        plant=_read_rows_late,
+        checks=("ordering",),
+        rows=("B23",),
+        edge="schedule <- forward",
+        pair=("body read", "row write"),
+    ),
+    Fault(
         id="barrier-only-where-declared",
         planted="a backend that declares no end of its table reads gets no barrier at all",
         plant=in_engine(_BarrierWhereDeclared),
@@ -177,8 +207,8 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_engine(_ProcessesWithoutSynchronizing),
         checks=("ordering",),
         ablates="edge host <- step (process)",
-        edge="host <- forward|host <- schedule",
-        pair=("metadata read", "fill write"),
+        edge="host <- forward|host <- schedule|schedule <- forward",
+        pair=("metadata read|body", "fill write|zero write|move"),
     ),
     Fault(
         id="process-after-metadata",
@@ -214,8 +244,8 @@ FAULTS: tuple[Fault, ...] = (
         plant=_fork_bodies,
         checks=("ordering",),
         ablates="CLEARANCE[forward, forward]",
-        edge="forward <- side",
-        pair=("body", "body"),
+        edge="forward <- side|schedule <- side",
+        pair=("body", "body|zero write|move"),
     ),
     Fault(
         id="side-stream-joined-late",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from harness.faults.incidents import INCIDENTS
 from harness.violation import Violation
@@ -16,6 +17,13 @@ from harness.world import World
 
 Plant = Callable[[World], None]
 """Breaks one world."""
+
+
+class Ground(Enum):
+    """What has to happen in a world before a fault can show."""
+
+    OPERATIONS = "operations"  # what `harness.ops` does
+    LENDING = "lending"  # also loans: copies, holds and transfers that no operation makes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +35,15 @@ class Fault:
         planted: what was broken, in one sentence.
         plant: breaks a world, on every rank unless the bug is that ranks differ.
         checks: promises that may report it, by the names in `harness.check.PROMISES`.
+        ground: what has to happen for it to show.
         scenario: name of the scenario in which to look for it first.
         rows: ids of the public incidents it is modeled on; empty where it follows from a rule.
         ablates: the clearance cell or ordering edge that it removes; empty where it removes none.
         edge: for an ordering fault, what the missing edge of the report must contain.
         pair: for an ordering fault, what the kinds of the earlier and of the later access must
             contain.  Here and in `edge` alternatives are separated by `|`.
+        ahead: for an ordering fault, promises that may see it before two accesses collide.  Where
+            nobody looks at them, `ordering` reports `pair` and `edge`.
         together: the promise that it proves against a lie, because it corrupts the state and the
             allocator's own account of that state alike; empty where one would give it away.
     """
@@ -41,11 +52,13 @@ class Fault:
     planted: str
     plant: Plant
     checks: tuple[str, ...]
+    ground: Ground = Ground.OPERATIONS
     scenario: str = "smoke"
     rows: tuple[str, ...] = ()
     ablates: str = ""
     edge: str = ""
     pair: tuple[str, str] = ("", "")
+    ahead: tuple[str, ...] = ()
     together: str = ""
 
     @property
@@ -61,7 +74,7 @@ class Fault:
         if violation.check not in self.checks:
             return False
         if not self.edge or violation.check != "ordering":
-            return not self.edge
+            return not self.edge or violation.check in self.ahead
         return _holds_one_of(self.edge, violation.missing_edge) and all(
             _holds_one_of(wanted, access.kind)
             for wanted, access in zip(self.pair, violation.accesses, strict=True)

@@ -6,10 +6,11 @@ around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from harness.faults.fault import Fault
+from harness.faults.fault import Fault, Ground
+from harness.faults.trials import LENT, try_seed
 from harness.runner import SeedResult, run_seed
 from harness.scenario import Scenario
 from harness.violation import Violation
@@ -66,7 +67,7 @@ def attempts(
     order = sorted(scenarios, key=lambda name: (name != fault.scenario, name))
     for name in order:
         for seed in range(1, seeds + 1):
-            result = run_seed(scenarios[name], name, seed, operations, plant=fault.id)
+            result = _RUNS[fault.ground](fault, scenarios[name], name, seed, operations)
             applied += result.applied
             seen = next(filter(fault.explains, result.violations), None)
             shown = seen or next(iter(result.violations), None)
@@ -86,6 +87,40 @@ def hunt(
     """Hunt to the end; arguments as in `attempts`."""
     *_, last = attempts(fault, scenarios, seeds=seeds, operations=operations)
     return last
+
+
+def _with_operations(
+    fault: Fault, scenario: Scenario, name: str, seed: int, operations: int
+) -> SeedResult:
+    return run_seed(scenario, name, seed, operations, plant=fault.id)
+
+
+def _with_loans(
+    fault: Fault, scenario: Scenario, name: str, seed: int, operations: int
+) -> SeedResult:
+    trial = try_seed(fault, fault.ground, scenario, seed, operations, LENT)
+    return SeedResult(
+        scenario=name,
+        seed=seed,
+        operations=len(trial.trace),
+        applied=trial.applied,
+        refused=0,
+        skipped=0,
+        checks={},
+        probes={},
+        counters={},
+        violations=trial.violations,
+        digest="",
+        # A stored trace has operations of scenarios only, and loans are none.
+        trace=(),
+        setup=trial.setup,
+    )
+
+
+_RUNS: Mapping[Ground, Callable[[Fault, Scenario, str, int, int], SeedResult]] = {
+    Ground.OPERATIONS: _with_operations,
+    Ground.LENDING: _with_loans,
+}
 
 
 def _may_pass(fault: Fault, violation: Violation) -> bool:

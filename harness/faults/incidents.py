@@ -1,5 +1,8 @@
 """Public reports of page-safety bugs in serving engines that faults are modeled on, by row id.
 
+Of the reports about translation and compaction, about work in flight, and about answers to capacity
+questions, those that nothing can show yet are in `WAITING`.
+
 The reports were read, not reproduced.  A fault copies the mechanism, not the code.
 """
 
@@ -12,6 +15,7 @@ INCIDENTS: Mapping[str, str] = {
     "B03": "https://github.com/sgl-project/sglang/pull/37416",
     "B05": "https://github.com/sgl-project/sglang/pull/39982",
     "B07": "https://github.com/sgl-project/sglang/pull/38836",
+    "B09": "https://github.com/sgl-project/sglang/pull/37496",
     "B11": "https://github.com/sgl-project/sglang/pull/36403",
     "B15": "https://github.com/vllm-project/vllm/pull/47728",
     "B17": "https://github.com/vllm-project/tpu-inference/pull/3449",
@@ -19,8 +23,14 @@ INCIDENTS: Mapping[str, str] = {
     "B21": "https://github.com/sgl-project/sglang/pull/27967",
     "B23": "https://github.com/sgl-project/sglang/pull/18803",
     "B25": "https://github.com/sgl-project/sglang/pull/24954",
+    "B27": "https://github.com/vllm-project/vllm/pull/49620",
     "B29": "https://github.com/NVIDIA/TensorRT-LLM/pull/15546",
     "B31": "https://github.com/vllm-project/vllm/pull/47644",
+    "B33": "https://github.com/vllm-project/vllm/pull/46278",
+    "B35": "https://github.com/NVIDIA/TensorRT-LLM/pull/9056",
+    "B41": "https://github.com/sgl-project/sglang/pull/30899",
+    "B55": "https://github.com/sgl-project/sglang/pull/38961",
+    "B57": "https://github.com/sgl-project/sglang/issues/22716",
     "B71": "https://github.com/sgl-project/sglang/pull/38519",
     "B73": "https://github.com/sgl-project/sglang/pull/27731",
     "B49": "https://github.com/sgl-project/sglang/pull/9874",
@@ -36,6 +46,7 @@ INCIDENTS: Mapping[str, str] = {
     "B95": "https://github.com/NVIDIA/TensorRT-LLM/pull/16280",
     "B97": "https://github.com/sgl-project/sglang/pull/36713",
     "B103": "https://github.com/sgl-project/sglang/pull/23174",
+    "B107": "https://github.com/sgl-project/sglang/pull/7434",
     "B123": "https://github.com/sgl-project/sglang/issues/28429",
     "B127": "https://github.com/sgl-project/sglang/pull/22759",
     "B131": "https://github.com/NVIDIA/TensorRT-LLM/pull/17380",
@@ -45,3 +56,12 @@ INCIDENTS: Mapping[str, str] = {
     "B139": "https://github.com/vllm-project/vllm/issues/43810",
     "B141": "https://github.com/vllm-project/vllm/pull/34587",
 }
+
+WAITING: Mapping[str, str] = {
+    "B13": "a device with real dtypes: values that are cast instead of viewed",
+    "B99": "eviction by demand: a walk that goes on after the bytes suffice",
+    "B101": "demands per band: window rows of a whole prompt instead of its tail",
+    "B105": "eviction by demand: a request for full pages that never visits window rows",
+    "B109": "pipeline stages: state sized by all layers instead of a stage's own",
+}
+"""Reports without a fault, by row id, and what has to exist first."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.faults.fault import Fault, Plant
 from harness.faults.parts import become, both, chains, in_chain, in_maps, in_minted, in_world
 from harness.faults.scheduler import FreesAPageTwice
+from harness.unikv_subject import UnikvSubject
 from harness.world import World
 from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator, Taken
@@ -40,6 +41,23 @@ class _ShortWindowMap(ChainAllocator):
         if short:
             kept, pages = zip(*short, strict=True)
             self.device.write_map(Stream.SCHEDULE, band.index, kept, pages)
+
+
+class _MintsOldestFirst(MintedIds):
+    """A fair order of its own, under which ids wander through their whole range."""
+
+    __slots__ = ()
+
+    def mint(self, count: int) -> list[int]:
+        minted = self._free[:count]
+        del self._free[:count]
+        return minted
+
+
+class _ReportsAWholeMap(UnikvSubject):
+    def page_map(self, band: int) -> list[int]:
+        pages = super().page_map(band)
+        return pages + [0] * (self.storage.layout.bands[band].id_count + 1 - len(pages))
 
 
 class _TranslatesOnce(ChainAllocator):
@@ -152,6 +170,17 @@ class _LosesAFreedId(MintedIds):
         super().give_back(ids[:-1])
 
 
+def _size_maps_by_pages(world: World) -> None:
+    for chain in chains(world):
+        for band in chain.bands:
+            if not band.layout.mints:
+                # As many entries as the band has pages, though the owner's ids index them.
+                del band.ids.forward[len(band.states) + 1 :]
+    for subject in world.subjects:
+        assert isinstance(subject, UnikvSubject)
+        become(subject, _ReportsAWholeMap)
+
+
 def _remembering(broken: type[_TranslatesOnce]) -> Plant:
     def plant(world: World) -> None:
         for chain in chains(world):
@@ -181,6 +210,14 @@ FAULTS: tuple[Fault, ...] = (
         " end are lost",
         plant=in_chain(_ShortWindowMap),
         checks=("mapping", "ownership", "translation"),
+        rows=("B11",),
+    ),
+    Fault(
+        id="window-map-sized-by-its-pages",
+        planted="the window band's map has one entry for each of its pages, though ids of the"
+        " owner, which are more, index it",
+        plant=both(in_minted(_MintsOldestFirst), _size_maps_by_pages),
+        checks=("ownership", "assertion"),
         rows=("B01", "B11"),
     ),
     Fault(

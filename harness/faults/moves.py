@@ -221,12 +221,21 @@ FAULTS: tuple[Fault, ...] = (
         planted="the first source of a batch is zeroed as if it were free before it is copied",
         plant=in_mover(_ZerosItsSource),
         checks=("content", "ordering"),
+        edge="schedule <- forward",
+        pair=("body", "zero write"),
+        ahead=("content",),
     ),
     Fault(
         id="shift-in-one-batch",
         planted="compaction shifts pages down in order, so that sources of a batch are its targets",
         plant=in_mover(_ShiftsInOneBatch),
         checks=("content", "ordering", "ledger"),
+        edge="schedule <- forward",
+        pair=("body", "move"),
+        ahead=(
+            "content",
+            "ledger",
+        ),
     ),
     Fault(
         id="map-write-lost-in-a-move",

@@ -185,6 +185,8 @@ def _start_in_the_sink(world: World) -> None:
         low.axis = Axis(0, 1)
         low.states = bytearray(end)
         chain.relief._arena = Arena(0, chain.layout.total_bytes)
+        chain.relief._sizes_and_walls[0] = (low.layout.page_bytes, 0)
+        low.revision += 1
 
 
 def _take_a_live_page(world: World) -> None:
@@ -242,7 +244,7 @@ FAULTS: tuple[Fault, ...] = (
         id="freed-page-stays-fixed",
         planted="processing a step leaves one hole fixed; states, counts and report agree on it",
         plant=in_reclaim(_FixesAHole),
-        checks=("capacity", "idle"),
+        checks=("capacity", "idle", "ledger"),
         rows=("B91",),
         together="idle",
     ),
@@ -272,6 +274,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_bands(_RetreatsOverPending, FloatBand),
         checks=("ledger", "ordering"),
         ablates="CLEARANCE[growth, forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="growth-over-pending",

@@ -12,17 +12,20 @@ from typing import TypeVar
 from harness.engine import Engine
 from harness.errors import InputError
 from harness.faults.fault import Plant
+from harness.faults.lending import Courier, LendingEngine, LendingWorld
 from harness.unikv_subject import UnikvSubject
 from harness.world import World
 from unikv.alloc.band import Band, EndBand
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.compaction import PageMover
+from unikv.alloc.fences import Fences
 from unikv.alloc.float_band import FloatBand
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
+from unikv.alloc.signals import HeldPages
 from unikv.ids.unit_ids import MintedIds, UnitIds
 from unikv.requests import RequestTable
 from unikv.storage import KVStorage
@@ -195,6 +198,58 @@ def in_clearance(toucher: Toucher, in_flight: InFlight) -> Plant:
             chain.reclaim._clearance = table
             chain.mover._clearance = table
             chain.relief._clearance = table
+
+    return plant
+
+
+def in_fences(broken: type[Fences]) -> Plant:
+    """Plant fences that forget copies, or find the wrong ones."""
+
+    def plant(world: World) -> None:
+        for chain in chains(world):
+            become(chain.ledger.fences, broken)
+
+    return plant
+
+
+def in_held(broken: type[HeldPages]) -> Plant:
+    """Plant holds and transfers that are kept wrongly."""
+
+    def plant(world: World) -> None:
+        for chain in chains(world):
+            become(chain.ledger.held, broken)
+
+    return plant
+
+
+def lending(world: World) -> LendingWorld:
+    """The world, if it lends.
+
+    Raises:
+        InputError: if it does not: nothing in it ever asks for a loan.
+    """
+    if not isinstance(world, LendingWorld):
+        raise InputError(
+            "--plant: this fault shows where pages are lent to copies and transfers, which no"
+            " operation does; hunt it with `faults --only`"
+        )
+    return world
+
+
+def in_courier(broken: type[Courier]) -> Plant:
+    """Plant an engine that owes order to a copy or a transfer."""
+
+    def plant(world: World) -> None:
+        become(lending(world).courier, broken)
+
+    return plant
+
+
+def in_lending_engine(broken: type[LendingEngine]) -> Plant:
+    """Plant launches that treat loads wrongly."""
+
+    def plant(world: World) -> None:
+        become(lending(world).lending_engine, broken)
 
     return plant
 

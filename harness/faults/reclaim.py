@@ -153,6 +153,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_clearance(Toucher.HAND_OUT, InFlight.FORWARD),
         checks=("ledger", "ordering"),
         ablates="CLEARANCE[hand-out, forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="growth-over-freed-page",
@@ -160,6 +163,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_clearance(Toucher.GROWTH, InFlight.FORWARD),
         checks=("ledger", "ordering"),
         ablates="CLEARANCE[growth, forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="pending-page-handed-out",
@@ -213,6 +219,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_reclaim(_ProcessReturnsTheNextBatch),
         checks=("ledger", "ordering"),
         rows=("B17", "B89"),
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
         together="ledger",
     ),
     Fault(
@@ -221,6 +230,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_reclaim(_FreesUnderTheOldest),
         checks=("ledger", "ordering"),
         rows=("B17",),
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="window-row-free-at-once",
@@ -228,6 +240,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_reclaim(_FreesWindowRowsAtOnce),
         checks=("ledger", "ordering"),
         rows=("B15",),
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="window-batch-stays",
@@ -243,13 +258,15 @@ FAULTS: tuple[Fault, ...] = (
         checks=("ledger", "ordering"),
         scenario="full_only",
         ablates="CLEARANCE[hand-out, forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="vacated-under-the-oldest",
         planted="the source of a move waits for the oldest running step only",
         plant=in_reclaim(_VacatesUnderTheOldest),
-        checks=("ledger", "ordering"),
-        scenario="hybrid",
+        checks=("ledger",),
     ),
     Fault(
         id="free-at-once-under-unknown-writes",
@@ -257,6 +274,9 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_reclaim(_FreesUnderUnknownAtOnce),
         checks=("ledger", "ordering"),
         ablates="CLEARANCE[hand-out, unknown forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
     Fault(
         id="retreat-under-unknown-writes",
@@ -264,5 +284,8 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_reclaim(_RetreatsUnderUnknown),
         checks=("ledger", "ordering"),
         ablates="CLEARANCE[growth, unknown forward]",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move write"),
+        ahead=("ledger",),
     ),
 )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from harness.device.rank_port import RankPort
 from harness.faults.fault import Fault
 from harness.faults.parts import become, in_rows
-from harness.world import LeaderPort, World
+from harness.leader_port import LeaderPort
+from harness.world import World
 from unikv.device.port import Stream
 from unikv.requests import RequestTable
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from harness.device.clock import Access
 from harness.device.memory import RunBody
-from harness.device.modeled import Access
+from harness.engine import Step
 from harness.faults.fault import Fault
 from harness.faults.parts import become, in_world
+from harness.ops.requests import pages_for
 from harness.requests import Holds, Phase, Request
 from harness.scenario import CELL_BYTES
 from harness.subject import Answer
@@ -104,6 +107,79 @@ class _ReadsAStateNobodyWrote(World):
         return super().ask(name, *arguments)
 
 
+class _ResumesWithoutTheCopy(World):
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "append_row":
+            for request in self.requests.values():
+                if request.source_key:
+                    # Whoever matched the prefix was to copy its state; the forward believes it.
+                    self.prefixes[request.source_key].locks -= 1
+                    request.source, request.source_key = 0, ()
+                    request.stateful = True
+        return super().ask(name, *arguments)
+
+
+class _DrainsTheNextLife(World):
+    """Applies what a step says about a request to whoever has that name when it is processed.
+
+    `lives` counts how often each name gave everything back, `launched` keeps that count per step.
+    """
+
+    lives: Counter[str]
+    launched: dict[int, Counter[str]]
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "launch_step":
+            self.launched[arguments[0]] = self.lives.copy()
+        return super().ask(name, *arguments)
+
+    def release(self, request: Request) -> None:
+        self.lives[request.name] += 1
+        super().release(request)
+
+    def process_oldest_step(self) -> Step:
+        step = super().process_oldest_step()
+        lives = self.launched.pop(step.number)
+        for name in step.requests:
+            request = self.requests.get(name)
+            if request is not None and request.pages and self.lives[name] > lives[name]:
+                self._drain(request)
+        return step
+
+    def _drain(self, request: Request) -> None:
+        """Give back the page of a token that the old life had in flight."""
+        last = len(request.pages) - 1
+        page = request.pages[last:]
+        if self.page_holds.counts[page[0]] == 1:
+            tails = [page if request.window_first[i] <= last else [] for i in self.window_bands]
+            self.let_go(page, tails)
+
+
+class _Asked(dict[str, Request]):
+    """Requests by name; `name` is the one that was asked for last."""
+
+    name = ""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.name = name
+        return super().get(name, default)
+
+
+class _PricesTheFirstPrompt(World):
+    """Asks for room as if a retracted request had still the prompt it came with."""
+
+    first_prompts: dict[str, int]
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "fits" and isinstance(self.requests, _Asked):
+            request = self.requests.get(self.requests.name)
+            if request is not None and request.phase is Phase.QUEUED:
+                first = self.first_prompts.setdefault(request.name, request.prompt)
+                pages, slots = arguments
+                arguments = (min(pages, pages_for(first, self.setup.page_slots)), slots)
+        return super().ask(name, *arguments)
+
+
 class _OneHolderIsAll(Holds):
     __slots__ = ()
 
@@ -122,6 +198,19 @@ def _forget_page_holders(world: World) -> None:
 def _forget_row_holders(world: World) -> None:
     for holds in world.row_holds.values():
         become(holds, _OneHolderIsAll)
+
+
+def _drain_the_next_life(world: World) -> None:
+    become(world, _DrainsTheNextLife)
+    assert isinstance(world, _DrainsTheNextLife)
+    world.lives, world.launched = Counter(), {}
+
+
+def _price_the_first_prompt(world: World) -> None:
+    become(world, _PricesTheFirstPrompt)
+    assert isinstance(world, _PricesTheFirstPrompt)
+    world.requests = _Asked()
+    world.first_prompts = {}
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -154,6 +243,12 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_world(_PadsTheLastPage),
         checks=("content", "ordering", "initialised"),
         rows=("B137", "B139"),
+        edge="schedule <- forward",
+        pair=("body write", "zero write|move|body"),
+        ahead=(
+            "content",
+            "initialised",
+        ),
     ),
     Fault(
         id="page-freed-twice-in-one-call",
@@ -176,6 +271,31 @@ FAULTS: tuple[Fault, ...] = (
         checks=("initialised", "translation"),
         scenario="hybrid",
         rows=("B25",),
+    ),
+    Fault(
+        id="state-copy-not-carried",
+        planted="a request that resumes a cached prefix reads its own state slot, into which nobody"
+        " has copied the prefix's state",
+        plant=in_world(_ResumesWithoutTheCopy),
+        checks=("initialised", "translation"),
+        scenario="hybrid",
+        rows=("B25",),
+    ),
+    Fault(
+        id="result-applied-to-the-next-life",
+        planted="the result of a step that a request was retracted under drains a page of its next"
+        " life",
+        plant=_drain_the_next_life,
+        checks=("translation", "ownership", "idle"),
+        rows=("B27",),
+    ),
+    Fault(
+        id="retracted-request-priced-by-its-prompt",
+        planted="a retracted request is admitted by the room for its first prompt, without the"
+        " tokens it has produced",
+        plant=_price_the_first_prompt,
+        checks=("capacity",),
+        rows=("B107",),
     ),
     Fault(
         id="shared-page-freed-by-first",

@@ -126,14 +126,16 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_steps(_SettlesTooFar),
         checks=("ledger", "ordering"),
         scenario="full_only",
+        edge="schedule <- forward",
+        pair=("body", "zero write|move"),
+        ahead=("ledger",),
         together="ledger",
     ),
     Fault(
         id="vacated-ends-early",
         planted="a vacated page returns one step before the last forward that reads it",
         plant=in_ledger(_EndsVacatedEarly),
-        checks=("ledger", "ordering"),
-        scenario="full_only",
+        checks=("ledger",),
     ),
     Fault(
         id="vacated-never-ends",
@@ -171,6 +173,9 @@ FAULTS: tuple[Fault, ...] = (
         planted="a write is over one step before it is",
         plant=in_ledger(_EndsWritesEarly),
         checks=("ledger", "ordering"),
+        edge="schedule <- forward",
+        pair=("body write", "move read"),
+        ahead=("ledger",),
     ),
     Fault(
         id="steps-recorded-newest-first",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
 from harness.faults.fault import Fault
 from harness.faults.parts import become
@@ -32,6 +33,32 @@ class _MovesApart(_Unforked):
         self._behind_forward(Stream.BACKUP)
         super().move_pages(Stream.BACKUP, band, sources, targets)
         self._before_schedule(Stream.BACKUP)
+
+
+class _MovesBandsAtOnce(ModeledDevice):
+    """Runs the copies of one operation side by side, a stream for each of two bands.
+
+    `batch` is the operation that copied last, its first band, and the mark before its first copy.
+    """
+
+    batch: tuple[int, int, ModeledEvent | None]
+
+    def move_pages(
+        self, stream: int, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        if not any(targets):
+            # A prewarm copies every band onto the sink, and is no relief.
+            super().move_pages(stream, band, sources, targets)
+            return
+        operation, first, begin = self.batch
+        if operation != self.operation or begin is None:
+            self.batch = self.operation, band, self.record_event(stream)
+        elif band != first:
+            self.wait_event(Stream.BACKUP, begin)
+            super().move_pages(Stream.BACKUP, band, sources, targets)
+            self.wait_event(stream, self.record_event(Stream.BACKUP))
+            return
+        super().move_pages(stream, band, sources, targets)
 
 
 class _UnbindsApart(_Unforked):
@@ -83,6 +110,12 @@ def _move_apart(world: World) -> None:
     become(world.device, _MovesApart)
 
 
+def _move_bands_at_once(world: World) -> None:
+    become(world.device, _MovesBandsAtOnce)
+    assert isinstance(world.device, _MovesBandsAtOnce)
+    world.device.batch = -1, -1, None
+
+
 def _unbind_apart(world: World) -> None:
     become(world.device, _UnbindsApart)
 
@@ -113,6 +146,16 @@ FAULTS: tuple[Fault, ...] = (
         ablates="CLEARANCE[move source, schedule]",
         edge="backup <- schedule",
         pair=("zero write|move", "move"),
+    ),
+    Fault(
+        id="one-batch-for-two-bands",
+        planted="a relief copies two bands at once, though one lands where the other has left",
+        plant=_move_bands_at_once,
+        checks=("ordering",),
+        scenario="hybrid",
+        ablates="edge S <- S (one batch per band)",
+        edge="backup <- schedule",
+        pair=("move read", "move write"),
     ),
     Fault(
         id="unbinds-unordered",

@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 from harness.ops.base import Op, Outcome
-from harness.ops.layout import Flush, Relieve
+from harness.ops.host_tier import (
+    Acknowledge,
+    BeginBackup,
+    BeginLoad,
+    CancelCopy,
+    DropSaved,
+    NameRows,
+    SubmitCopy,
+)
+from harness.ops.layout import Flush, Prewarm, Relieve
+from harness.ops.network import (
+    AbortTransfer,
+    AddPart,
+    BeginReceive,
+    BeginSend,
+    CloseSend,
+    FailTransfer,
+    Round,
+)
 from harness.ops.prefix import CachePrefix, EvictPrefix
 from harness.ops.requests import Abort, Admit, Arrive, Chunk, Decode, Finish, Retract
 from harness.ops.steps import Barrier, Launch, Process, Record, RecordUnknown, SharedReadEnd
@@ -28,8 +46,23 @@ Operation = (
     | Checkpoint
     | CachePrefix
     | EvictPrefix
+    | Prewarm
     | Flush
     | Relieve
+    | BeginBackup
+    | BeginLoad
+    | NameRows
+    | SubmitCopy
+    | Acknowledge
+    | CancelCopy
+    | DropSaved
+    | BeginReceive
+    | BeginSend
+    | AddPart
+    | CloseSend
+    | AbortTransfer
+    | FailTransfer
+    | Round
     | Complete
     | HostSync
     | IdleCheck
@@ -38,28 +71,43 @@ Operation = (
 
 __all__ = [
     "Abort",
+    "AbortTransfer",
+    "Acknowledge",
+    "AddPart",
     "Admit",
     "Advance",
     "Arrive",
     "Barrier",
+    "BeginBackup",
+    "BeginLoad",
+    "BeginReceive",
+    "BeginSend",
     "CachePrefix",
+    "CancelCopy",
     "Checkpoint",
     "Chunk",
+    "CloseSend",
     "Complete",
     "Decode",
+    "DropSaved",
     "EvictPrefix",
+    "FailTransfer",
     "Finish",
     "Flush",
     "HostSync",
     "IdleCheck",
     "Launch",
+    "NameRows",
     "Op",
     "Operation",
     "Outcome",
+    "Prewarm",
     "Process",
     "Record",
     "RecordUnknown",
     "Relieve",
     "Retract",
+    "Round",
     "SharedReadEnd",
+    "SubmitCopy",
 ]

@@ -1,4 +1,4 @@
-"""Layout: closing holes and making room without taking."""
+"""Layout: the first copies at start-up, closing holes, and making room without taking."""
 
 from __future__ import annotations
 
@@ -9,8 +9,23 @@ from msgspec import Meta
 from harness.check import effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
+from unikv.errors import TransferError
 
 Pages = Annotated[int, Meta(ge=0, le=100_000)]
+
+
+class Prewarm(Op, frozen=True, tag="prewarm"):
+    """Start-up: the copy path runs once, before anything is taken."""
+
+    def apply(self, world: World) -> Outcome:
+        """Ask for it, look at what it submitted, and wait until it is over, as an engine does."""
+        if "layout" not in world.subjects[0].families or not world.untouched:
+            return Outcome.SKIPPED
+        submitted, before = len(world.ports[0].log), world.books
+        world.ask("prewarm")
+        effects.after_prewarm(world, submitted, before)
+        world.device.drain()
+        return Outcome.DONE
 
 
 class Flush(Op, frozen=True, tag="flush"):
@@ -46,5 +61,9 @@ class Relieve(Op, frozen=True, tag="relieve"):
         world.order_tables()
         slots = self.slots if world.state_band >= 0 else 0
         answer = world.ask("relieve", self.pages, slots)
-        world.capacity_answers.append((answer, (self.pages, slots)))
+        if isinstance(answer, TransferError):
+            world.probes["transfer_not_waited_out"] += 1
+            return Outcome.REFUSED
+        counts = (slots if band == world.state_band else self.pages for band in world.band_range)
+        world.capacity_answers.append((answer, tuple(counts)))
         return Outcome.DONE if answer else Outcome.REFUSED

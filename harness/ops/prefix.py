@@ -20,7 +20,7 @@ def longest_prefix(world: World, request: Request) -> Prefix | None:
     most = min(len(request.blocks), (request.prompt - 1) // block_tokens)
     for count in range(most, 0, -1):
         prefix = world.prefixes.get(request.blocks[:count])
-        if prefix is not None:
+        if prefix is not None and not world.host.has_unnamed_rows(prefix):
             return prefix
     return None
 
@@ -74,6 +74,8 @@ class EvictPrefix(Op, frozen=True, tag="evict_prefix"):
         for key, prefix in world.prefixes.items():
             if not prefix.locks:
                 del world.prefixes[key]
+                if world.host.is_copying(key):
+                    world.probes["evicted_under_a_copy"] += 1
                 world.let_go(prefix.pages, prefix.tails)
                 world.free_slots([prefix.slot] if prefix.slot else [])
                 return Outcome.DONE

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from harness.check.content import compare_prefix
+from harness.network import give_up_receive
 from harness.ops.base import Name, Op, Outcome, Tokens
 from harness.ops.prefix import longest_prefix
 from harness.requests import Phase, Request
@@ -37,7 +38,7 @@ class Arrive(Op, frozen=True, tag="arrive"):
         if not 1 <= self.prompt <= most:
             return Outcome.REFUSED
         output = min(self.output, most - self.prompt)
-        world.requests[self.request] = Request(self.request, self.prompt, output, self.blocks)
+        world.arrive(Request(self.request, self.prompt, output, self.blocks))
         return Outcome.DONE
 
 
@@ -61,7 +62,7 @@ class Admit(Op, frozen=True, tag="admit"):
         answer = world.take(pages, int(world.state_band >= 0))
         if answer is None:
             return Outcome.REFUSED
-        request.phase = Phase.RUNNING
+        world.admit(request)
         request.row = world.ask("take_row")
         request.window_first = [0] * len(world.setup.bands)
         request.pages = []
@@ -174,6 +175,8 @@ class Abort(Op, frozen=True, tag="abort"):
         request = world.requests.get(self.request)
         if request is None:
             return Outcome.SKIPPED
+        if request.phase is Phase.RECEIVING:
+            give_up_receive(world, request)
         return _end(world, request)
 
 
@@ -200,7 +203,7 @@ def _end(world: World, request: Request) -> Outcome:
     if request.phase is Phase.RUNNING:
         _note_running(world, request)
         world.release(request)
-    del world.requests[request.name]
+    world.forget(request)
     return Outcome.DONE
 
 

@@ -29,7 +29,9 @@ class Launch(Op, frozen=True, tag="launch"):
         batch = []
         for name in dict.fromkeys(self.requests):
             request = world.requests.get(name)
-            if request is not None and request.phase is Phase.RUNNING and request.prepared:
+            if request is None or request.phase is not Phase.RUNNING or not request.prepared:
+                continue
+            if not world.host.waits_for_submission(request.pages, request.source):
                 batch.append(request)
         if not batch:
             return Outcome.SKIPPED

@@ -6,18 +6,26 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from harness.device.clock import LANES
 from harness.ops.base import Op, Outcome
+from harness.ops.host_tier import acknowledge
+from harness.ops.network import hold_round
 from harness.world import World
 from unikv.device.port import Stream
 
 StreamNumber = Annotated[int, Meta(ge=0, lt=len(Stream))]
+Lane = Annotated[int, Meta(ge=0, lt=LANES)]
+
+
+ROUNDS_TO_REST = 6
+"""Rounds after which a transfer that can end has ended: parts start, end, fail and are proved."""
 
 
 class Complete(Op, frozen=True, tag="complete"):
-    """Up to `count` launches at the head of a stream end on one rank."""
+    """Up to `count` launches at the head of a stream, or of a peer's work, end on one rank."""
 
     rank: Annotated[int, Meta(ge=0, le=7)]
-    stream: StreamNumber
+    stream: Lane
     count: Annotated[int, Meta(ge=1, le=64)]
     counted: ClassVar[bool] = False
     between_steps: ClassVar[bool] = False
@@ -44,7 +52,7 @@ class HostSync(Op, frozen=True, tag="host_sync"):
 
 
 class IdleCheck(Op, frozen=True, tag="idle_check"):
-    """Every step is recorded and processed, the device drained; then nothing may be left over."""
+    """Everything in flight is processed, drained and acknowledged; nothing may be left over."""
 
     counted: ClassVar[bool] = False
     between_steps: ClassVar[bool] = False
@@ -52,4 +60,11 @@ class IdleCheck(Op, frozen=True, tag="idle_check"):
     def apply(self, world: World) -> Outcome:
         """Come to rest; the idle check looks afterwards."""
         world.come_to_rest()
+        for copy in world.host.submitted():
+            acknowledge(world, copy)
+        for _ in range(ROUNDS_TO_REST):
+            if not world.transfers.names():
+                break
+            hold_round(world)
+            world.device.drain()
         return Outcome.DONE

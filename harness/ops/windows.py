@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.network import has_queued_parts
 from harness.ops.base import Name, Op, Outcome
 from harness.requests import Phase
 from harness.world import World
@@ -18,6 +19,8 @@ class Advance(Op, frozen=True, tag="advance"):
         request = world.requests.get(self.request)
         if request is None or request.phase is not Phase.RUNNING:
             return Outcome.SKIPPED
+        if has_queued_parts(world, request.name):
+            return Outcome.SKIPPED  # rows that are to be sent stay bound until the engine has them
         retired = False
         for band in world.window_bands:
             window = world.setup.bands[band].window

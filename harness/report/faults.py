@@ -1,11 +1,13 @@
-"""The table of planted faults: a row for each, the missed ones first."""
+"""The table of planted faults, the public reports they are modeled on, and the ablated edges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.faults.ablation import EDGES
 from harness.faults.catalog import FAULTS
 from harness.faults.hunt import OPERATIONS
+from harness.faults.incidents import INCIDENTS, WAITING
 from harness.report.summary import DEVICE
 from harness.sweep.hunts import Hunted, HuntWork
 from harness.sweep.workload import PROGRAM
@@ -38,6 +40,53 @@ def hunt_lines(hunts: Sequence[Hunted]) -> list[str]:
         )
     caught = sum(hunted.caught for hunted in hunts)
     return [*lines, f"caught      {caught} of {len(hunts)}"]
+
+
+def row_lines() -> list[str]:
+    """Every public report that faults are modeled on with their ids, then those that wait."""
+    lines = []
+    for row in sorted(INCIDENTS, key=_number):
+        faults = [fault.id for fault in FAULTS.values() if row in fault.rows]
+        lines.append(f"{row:5} {', '.join(faults)}")
+    lines += [f"{row:5} waits for {what}" for row, what in sorted(WAITING.items(), key=_in_order)]
+    return lines
+
+
+def edge_lines(hunts: Sequence[Hunted]) -> list[str]:
+    """Every edge with the smallest trace that collides without it, then those that wait."""
+    by_fault = {hunted.fault: hunted for hunted in hunts}
+    lines = [f"{'edge':44}  {'made by':32}  {'operations':>10}  collide: without"]
+    for edge in EDGES:
+        for fault in edge.faults:
+            if fault in by_fault:
+                lines.append(f"{edge.name:44}  {edge.made_by:32}  {_witness(by_fault[fault])}")
+    lines += [f"{edge.name:44}  waits for {edge.waits_for}" for edge in EDGES if edge.waits_for]
+    return lines
+
+
+def trace_lines(hunts: Sequence[Hunted]) -> list[str]:
+    """The operations that collide without each edge, and what collides."""
+    lines = []
+    for hunted in hunts:
+        lines.append(f"{hunted.fault}: {'' if hunted.trace else 'nothing collides'}".rstrip())
+        lines += [f"  {place:3}  {operation}" for place, operation in enumerate(hunted.trace)]
+        lines += [f"  {violation.what}" for violation in hunted.violations]
+    return lines
+
+
+def _witness(hunted: Hunted) -> str:
+    if not hunted.violations:
+        return f"{'NOT SEEN':>10}  {hunted.fault}"
+    earlier, later = (access.kind for access in hunted.violations[0].accesses)
+    return f"{hunted.operations:10}  {earlier}, {later}: {hunted.fault}"
+
+
+def _number(row: str) -> int:
+    return int(row.removeprefix("B"))
+
+
+def _in_order(row: tuple[str, str]) -> int:
+    return _number(row[0])
 
 
 def hunt_records(hunts: Sequence[Hunted]) -> list[dict[str, object]]:

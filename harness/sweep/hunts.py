@@ -16,6 +16,7 @@ from typing import assert_never
 
 import msgspec
 
+from harness.faults.ablation import witness
 from harness.faults.catalog import FAULTS
 from harness.faults.hunt import attempts
 from harness.sweep.crew import CrewPlan, Died, Event, crew_for
@@ -44,6 +45,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
         operations: operations applied over all runs.
         cpu_seconds: processor time of all runs.
         digest, violations: of the last run.
+        trace: where an edge was taken out, the fewest operations that collide, in words.
     """
 
     fault: str
@@ -55,6 +57,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: float = 0.0
     digest: str = ""
     violations: tuple[Violation, ...] = ()
+    trace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,34 @@ class HuntWork:
         return self.faults[job.seed]
 
 
+@dataclass(frozen=True, slots=True)
+class AblationWork(HuntWork):
+    """Hunts that order alone has to see, each made as small as it gets."""
+
+    def run(self, job: Job) -> Hunted:
+        """Take out one edge; `operations` are those of the smallest trace that misses it."""
+        fault = FAULTS[self.faults[job.seed]]
+        begin = time.process_time()
+        found = witness(fault, {named.name: named.scenario for named in self.scenarios})
+        seconds = round(time.process_time() - begin, 3)
+        if found is None:
+            return Hunted(fault=fault.id, caught=False, check="", cpu_seconds=seconds)
+        return Hunted(
+            fault=fault.id,
+            caught=True,
+            check=found.violation.check,
+            operations=found.length,
+            cpu_seconds=seconds,
+            violations=(found.violation,),
+            trace=tuple(map(repr, found.operations)),
+        )
+
+
 class Hunts:
     """Hunts of one command.
 
     Attributes:
+        work: what is hunted.
         ended: hunts by the place of the fault; changed by `run` alone.
         interrupts: whether somebody wants it to end.
     """
@@ -101,7 +128,7 @@ class Hunts:
     def __init__(self, work: HuntWork, folder: Path) -> None:
         self.ended: dict[int, Hunted] = {}
         self.interrupts = Interrupts()
-        self._work = work
+        self.work = work
         self._folder = folder
         self._begin = time.monotonic()
 
@@ -115,9 +142,9 @@ class Hunts:
         Raises:
             CrewError: if worker processes cannot start.
         """
-        plan = CrewPlan(workers, self._work, self._folder, 1, SILENCE_SECONDS_MAX)
+        plan = CrewPlan(workers, self.work, self._folder, 1, SILENCE_SECONDS_MAX)
         queue = JobQueue(
-            seed_jobs(range(len(self._work.faults))), closed=lambda: self.interrupts.seen
+            seed_jobs(range(len(self.work.faults))), closed=lambda: self.interrupts.seen
         )
         with self.interrupts, crew_for(plan) as crew:
             for event in crew.events(queue, self.interrupts):
@@ -137,6 +164,6 @@ class Hunts:
                 assert isinstance(result, Hunted)
                 return result
             case Died():
-                return Hunted(fault=self._work.name(event.job), caught=False, check=event.how)
+                return Hunted(fault=self.work.name(event.job), caught=False, check=event.how)
             case _:
                 assert_never(event)

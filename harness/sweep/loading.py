@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.case import load_case
 from harness.errors import InputError
+from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.loading import load_scenario
 from harness.sweep.replay import CaseReplay
@@ -31,6 +32,19 @@ def check_fault(place: str, fault: str) -> None:
     """
     if fault not in FAULTS:
         raise InputError(f"{place}: {fault!r}: no such fault; known: {', '.join(FAULTS)}")
+
+
+def check_ablated(place: str, fault: str) -> None:
+    """See that a planted fault takes out an edge.
+
+    Raises:
+        InputError: with those that do.
+    """
+    if fault not in ablated():
+        raise InputError(
+            f"{place}: {fault!r}: takes out no edge; allowed: {', '.join(ablated())}; any other"
+            " fault is hunted without --edges"
+        )
 
 
 def load_named(paths: Sequence[str]) -> tuple[NamedScenario, ...]:

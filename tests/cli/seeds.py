@@ -17,7 +17,7 @@ from harness.choices import SeedChoices
 from harness.loading import load_scenario
 from harness.ops import Flush
 from harness.runner import SeedResult
-from harness.scenario import draw_setup
+from harness.setup import draw_setup
 from harness.sweep.crew import CrewPlan, Event, crew_for
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import Job, JobQueue, Workload

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.device.clock import Access
+from harness.device.launches import ModeledEvent
 from harness.device.memory import RunBody
-from harness.device.modeled import Access, ModeledDevice, ModeledEvent
+from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from tests.alloc.small_chain import layout_of, tokens
 from unikv.device.port import Stream

@@ -27,7 +27,8 @@ from harness.generate import Generator
 from harness.loading import load_scenario
 from harness.requests import Phase, Request
 from harness.runner import Run
-from harness.scenario import Scenario, draw_setup
+from harness.scenario import Scenario
+from harness.setup import draw_setup
 from harness.unikv_subject import UnikvSubject
 from harness.violation import Violation
 from harness.world import World

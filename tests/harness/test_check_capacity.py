@@ -14,7 +14,8 @@ def room(world: World) -> bool:
 
 def refused(world: World, kind: str, pages: int) -> None:
     """The allocator has refused a take of so many pages."""
-    world.capacity_answers.append((Shortage(kind, "full", pages, 0), (pages, 0)))
+    counts = tuple(0 if band == world.state_band else pages for band in world.band_range)
+    world.capacity_answers.append((Shortage(kind, "full", pages, 0), counts))
 
 
 @pytest.mark.parametrize("name", ["smoke", "hybrid"])

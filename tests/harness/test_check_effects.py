@@ -1,8 +1,12 @@
 """Effects: what a call does beside its answer is reported."""
 
 from harness.check import effects
+from harness.choices import SeedChoices
+from harness.ops import Outcome, Prewarm
+from harness.setup import draw_setup
 from harness.world import World
-from tests.harness.lived_in import allocators, bands, is_busy, reports, world_when
+from tests.harness.lived_in import allocators, bands, is_busy, reports, scenario, world_when
+from unikv.alloc.prewarm import prewarm_copies
 from unikv.device.port import Stream
 
 
@@ -72,3 +76,49 @@ def test_a_page_that_a_flush_returned_is_reported() -> None:
         subject.storage.chain.reclaim.settle_all()
     effects.after_flush(world, 2, 1, before)
     assert ("effects", "flush settled") in reports(world)
+
+
+# The first copies -------------------------------------------------------------------------------
+
+
+def empty() -> World:
+    """A world in which nothing was taken, at the start of its first operation."""
+    return World(draw_setup(scenario("hybrid"), SeedChoices(1)))
+
+
+def test_a_prewarm_that_copies_in_every_band_is_silent() -> None:
+    world = empty()
+    assert Prewarm().apply(world) is Outcome.DONE
+    assert world.truth.problems == []
+    assert world.check_runs["effects"] == 1
+
+
+def test_a_band_that_a_prewarm_left_out_is_reported() -> None:
+    world = empty()
+    for subject in allocators(world):
+        chain = subject.storage.chain
+        prewarm_copies(chain.device, chain.bands[1:])
+    effects.after_prewarm(world, 0, world.books)
+    assert [problem.detail for problem in world.truth.problems] == ["prewarm left a first use"]
+    assert world.layout.bands[0].name in world.truth.problems[0].what
+
+
+def test_a_copy_of_a_prewarm_to_another_page_is_reported() -> None:
+    world = empty()
+    world.ports[0].log += [("move", Stream.SCHEDULE, band, (2,), (1,)) for band in world.band_range]
+    effects.after_prewarm(world, 0, world.books)
+    assert [p.detail for p in world.truth.problems] == ["prewarm wrote outside the sink"]
+
+
+def test_a_book_changed_by_a_prewarm_is_reported() -> None:
+    world = empty()
+    before = world.books
+    for subject in allocators(world):
+        subject.storage.chain.prewarm()
+        subject.storage.chain.take(1, 0)
+    effects.after_prewarm(world, 0, before)
+    assert "prewarm changed books" in [problem.detail for problem in world.truth.problems]
+
+
+def test_nothing_is_prewarmed_after_the_first_take() -> None:
+    assert Prewarm().apply(busy()) is Outcome.SKIPPED

@@ -67,5 +67,5 @@ def test_a_move_under_unknown_writes_is_reported() -> None:
         "smoke",
         lambda world: is_busy(world) and world.truth.newest_unknown > world.truth.retired_through,
     )
-    world.truth.moved(0)
+    world.truth.moved(0, [])
     assert ("ledger", "move under unknown writes") in reports(world)

@@ -11,7 +11,8 @@ from harness.loading import load_scenario
 from harness.ops import Abort, Admit, Arrive, Decode, IdleCheck, Launch, Operation, Process
 from harness.ops import SharedReadEnd as ReadEnd
 from harness.runner import run_trace
-from harness.scenario import Setup, check_setup, draw_setup
+from harness.scenario import Setup
+from harness.setup import check_setup, draw_setup
 from tests.harness.lived_in import scenario
 
 

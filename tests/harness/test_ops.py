@@ -28,7 +28,8 @@ from harness.ops import (
     Relieve,
 )
 from harness.runner import Run, SeedResult, run_trace
-from harness.scenario import Setup, draw_setup
+from harness.scenario import Setup
+from harness.setup import draw_setup
 from tests.harness.lived_in import running, scenario
 
 LENGTH = 80
@@ -170,7 +171,7 @@ def test_a_lost_record_is_made_up_for() -> None:
 
 def test_time_does_not_count_as_an_operation() -> None:
     run, _ = run_of(Arrive("r1", 3, 4), Complete(0, 1, 1), IdleCheck())
-    assert sum(run.outcomes.values()) == 1
+    assert run.result("", 0).operations == 1
 
 
 # In a file ---------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_a_trace_survives_being_written_to_a_file(name: str) -> None:
         '{"op": "abort", "request": "r1", "reason": "none"}',
         '{"op": "abort", "request": "a name that is far too long"}',
         '{"op": "flush", "limit": -1}',
-        '{"op": "complete", "rank": 0, "stream": 6, "count": 1}',
+        '{"op": "complete", "rank": 0, "stream": 9, "count": 1}',
         '{"op": "complete", "rank": 0, "stream": 0, "count": 0}',
         '{"op": "arrive", "request": "r1", "prompt": 1e9, "output": 1}',
     ],

@@ -4,14 +4,16 @@ import pytest
 
 from harness.choices import SeedChoices
 from harness.runner import run_seed
-from harness.scenario import Setup, draw_setup
+from harness.scenario import Setup
+from harness.setup import draw_setup
 from harness.static_subject import StaticSubject
 from harness.subject import Answer, Subject
 from harness.unikv_subject import UnikvSubject
 from harness.world import SubjectFactory
-from tests.alloc.small_chain import DiaryDevice, Mark
+from tests.alloc.small_chain import Mark
 from tests.harness.lived_in import SCENARIOS, scenario
 from unikv.errors import OwnershipError, Shortage, StepOrderError
+from unikv.trace.still_device import StillDevice
 
 SHIPPED = sorted(
     path.relative_to(SCENARIOS).with_suffix("").as_posix() for path in SCENARIOS.rglob("*.yaml")
@@ -72,7 +74,7 @@ def setup() -> Setup:
 def fresh(subject: SubjectFactory) -> Subject:
     """An allocator that has been asked nothing."""
     layout = setup().layout()
-    return subject(layout, DiaryDevice(layout))
+    return subject(layout, StillDevice())
 
 
 @each_subject

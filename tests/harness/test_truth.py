@@ -1,6 +1,7 @@
 """Truth: what it makes of answers, map writes, waits and steps, with literal pages."""
 
-from harness.device.modeled import ModeledDevice, ModeledEvent
+from harness.device.launches import ModeledEvent
+from harness.device.modeled import ModeledDevice
 from harness.truth import Truth
 from tests.alloc.small_chain import layout_of, states, tokens, window
 from unikv.device.port import Stream
@@ -231,18 +232,18 @@ def test_a_move_is_noted_while_a_step_may_write_anything() -> None:
     truth, device = fresh()
     event = step(truth, device, 1, known=False)
     assert truth.newest_unknown == 1
-    truth.moved(FULL)
+    truth.moved(FULL, [])
     assert notes(truth) == [("ledger", "move under unknown writes")]
     truth.problems.clear()
     truth.waited(event)
-    truth.moved(FULL)
+    truth.moved(FULL, [])
     assert notes(truth) == []
 
 
 def test_a_move_is_not_noted_under_steps_of_known_writes() -> None:
     truth, device = fresh()
     step(truth, device, 1)
-    truth.moved(FULL)
+    truth.moved(FULL, [])
     assert notes(truth) == []
 
 

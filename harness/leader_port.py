@@ -1,0 +1,59 @@
+"""The first rank's port, through which truth learns what is submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.device.launches import ModeledEvent
+from harness.device.modeled import ModeledDevice
+from harness.device.rank_port import RankPort
+from harness.truth import Truth
+from unikv.device.port import Event, Stream
+
+
+class LeaderPort(RankPort):
+    """The first rank's port, whose submissions truth learns from."""
+
+    def __init__(self, device: ModeledDevice, truth: Truth) -> None:
+        super().__init__(device, 0)
+        self._truth = truth
+
+    def wait_event(self, stream: Stream, event: Event) -> None:
+        """Put later work of `stream` behind `event`."""
+        assert isinstance(event, ModeledEvent)
+        if stream is Stream.SCHEDULE:
+            self._truth.waited(event)
+        super().wait_event(stream, event)
+
+    def move_pages(
+        self, stream: Stream, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        self._truth.moved(band, sources)
+        super().move_pages(stream, band, sources, targets)
+
+    def write_map(
+        self, stream: Stream, band: int, ids: Sequence[int], pages: Sequence[int]
+    ) -> None:
+        """Write page map entries."""
+        self._truth.map_written(band, ids, pages)
+        super().write_map(stream, band, ids, pages)
+
+    def copy_to_host(
+        self, stream: Stream, band: int, pages: Sequence[int], slots: Sequence[int]
+    ) -> None:
+        """Copy pages to host memory."""
+        self._truth.backed_up(band, pages, slots)
+        super().copy_to_host(stream, band, pages, slots)
+
+    def copy_from_host(
+        self,
+        stream: Stream,
+        band: int,
+        layer_group: int,
+        slots: Sequence[int],
+        pages: Sequence[int],
+    ) -> None:
+        """Copy pages back from host memory."""
+        self._truth.loaded(band, layer_group, slots, pages)
+        super().copy_from_host(stream, band, layer_group, slots, pages)

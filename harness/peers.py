@@ -1,0 +1,227 @@
+"""Peers, and the transfer engines of every rank that talk to them.
+
+A part of a transfer is device work on its peer's own lane: nothing but the host orders it behind
+ours, and nothing orders ours behind it until every rank's engine has said that it is quiet.  An
+engine answers for its own rank.  It may fail while its work goes on: then a peer writes late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.device.clock import HOST, LANES, PEERS, Access
+from harness.device.launches import ModeledEvent
+from harness.device.memory import PageBytes, RunBody, WritePages
+from harness.device.modeled import ModeledDevice
+from harness.device.rank_port import RankPort
+from harness.lockstep import Lockstep
+from harness.scenario import NetworkSetup
+from unikv.disagg.agreement import Patience
+from unikv.disagg.engine import EpochProof, FenceProof, Judgement, NoProof, Pages, Proof
+
+FIRST_LANE = HOST + 1
+PEER_NAMES = tuple(f"peer{index}" for index in range(PEERS))
+
+
+@dataclass(slots=True)
+class Handed:
+    """What engines were handed under one name.
+
+    Attributes:
+        peer: the other side.
+        events: after each part, on the peer's lane.
+        failed: ranks whose engine has given up.
+        quiet: ranks whose engine has said, since the last part, that it is quiet.
+        fence: number of the fence, or of the epoch, that proves an abandoned transfer quiet.
+        refusals: how often each rank's engine cannot be told to stop before it can.
+    """
+
+    peer: str
+    events: list[ModeledEvent] = field(default_factory=list)
+    failed: set[int] = field(default_factory=set)
+    quiet: set[int] = field(default_factory=set)
+    fence: int = 0
+    refusals: list[int] = field(default_factory=list)
+
+
+class Listener(Protocol):
+    """Who hears what engines are handed and when they are quiet."""
+
+    def handed(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
+        """The first rank's engine was handed pages; called before anything touches them."""
+        ...
+
+    def received(self, band: int, page: int) -> bytes:
+        """What a peer writes into a page."""
+        ...
+
+    def waited_out(self, name: str) -> None:
+        """The allocator let the host wait until every rank's engine was quiet."""
+        ...
+
+
+class Network:
+    """Every rank's engine and the link between the ranks.
+
+    Attributes:
+        handed: transfers that engines know of, by name.
+        patience: rounds that a host wait lasts.
+    """
+
+    def __init__(
+        self, device: ModeledDevice, listener: Listener, lockstep: Lockstep, setup: NetworkSetup
+    ) -> None:
+        self.device = device
+        self.listener = listener
+        self.lockstep = lockstep
+        self.patience = setup.patience
+        self._refusals = setup.refusals
+        self.handed: dict[str, Handed] = {}
+        self._fences = 0
+
+    def rank(self, rank: int, port: RankPort) -> RankNetwork:
+        """One rank's end of it."""
+        return RankNetwork(self, rank, port)
+
+    def parts(self, name: str) -> int:
+        """How many parts of a transfer engines were handed."""
+        return len(self.handed[name].events) if name in self.handed else 0
+
+    def begin(self, name: str, peer: str, kind: str, pages: Pages) -> None:
+        """Start a part of a transfer on its peer's lane, on every rank."""
+        device = self.device
+        entry = self.handed.setdefault(
+            name, Handed(peer, refusals=[self._refusals] * len(device.ranks))
+        )
+        entry.quiet.clear()
+        lane = FIRST_LANE + PEER_NAMES.index(peer)
+        self.listener.handed(name, kind, pages)
+        arena, is_send = device.program.arena, kind == "network_send"
+        granules: list[int] = []
+        touched: list[PageBytes] = []
+        for band, units in enumerate(pages):
+            size = device.page_bytes[band]
+            real = [page for page in units if page]
+            granules += device.granules(band, real)
+            for page in real:
+                low, high = page * size, page * size + size
+                data = arena[low:high] if is_send else self.listener.received(band, page)
+                touched.append((low, high, data))
+        effect = RunBody([], touched, [], []) if is_send else WritePages(touched)
+        access = Access(device.arena, granules, not is_send)
+        device.submit(lane, "send" if is_send else "receive", 0, effect, (access,))
+        entry.events.append(device.record_event(lane))
+
+    def fail(self, name: str, rank: int) -> None:
+        """One rank's engine gives a transfer up; its work goes on."""
+        self.handed[name].failed.add(rank)
+
+    def has_ended(self, name: str, rank: int) -> bool:
+        """Whether the work of a transfer has ended on a rank."""
+        return all(self.device.passed(rank, event) for event in self.handed[name].events)
+
+    def says_quiet(self, name: str, rank: int) -> None:
+        """A rank's engine says that it is quiet; once all have, the host is behind its work."""
+        entry = self.handed[name]
+        entry.quiet.add(rank)
+        if len(entry.quiet) == len(self.device.ranks):
+            for event in entry.events:
+                self.device.host_saw(event)
+
+    def fence(self) -> int:
+        """The number of a new fence."""
+        self._fences += 1
+        return self._fences
+
+    def get_on(self, rank: int) -> None:
+        """Let a rank's engine end one piece of work."""
+        for lane in range(FIRST_LANE, LANES):
+            if self.device.complete(rank, lane, 1):
+                return
+
+
+class RankNetwork:
+    """One rank's transfer engine, its link to the others, and its pace in a wait."""
+
+    def __init__(self, network: Network, rank: int, port: RankPort) -> None:
+        self._network = network
+        self._rank = rank
+        self._port = port
+        self._quiet_epoch = 0
+
+    def send(self, name: str, peer: str, run: int, pages: Pages) -> None:
+        """Begin to read pages for a peer."""
+        self._port.log.append(("send", name, peer, run, pages))
+        if self._rank == 0:
+            self._network.begin(name, peer, "network_send", pages)
+
+    def receive(self, name: str, peer: str, pages: Pages) -> None:
+        """Tell a peer where to write."""
+        self._port.log.append(("receive", name, peer, pages))
+        if self._rank == 0:
+            self._network.begin(name, peer, "network_receive", pages)
+
+    def judge(self, name: str) -> Judgement:
+        """How a transfer stands on this rank."""
+        entry = self._network.handed[name]
+        if self._rank in entry.failed:
+            return Judgement.FAILED
+        if not self._network.has_ended(name, self._rank):
+            return Judgement.IN_PROGRESS
+        self._network.says_quiet(name, self._rank)
+        return Judgement.DONE
+
+    def abort(self, name: str) -> Proof:
+        """Stop a transfer; what will prove that nothing touches its pages."""
+        entry = self._network.handed[name]
+        if entry.refusals[self._rank]:
+            entry.refusals[self._rank] -= 1
+            return NoProof("the engine does not answer")
+        if not entry.fence:
+            entry.fence = self._network.fence()
+        return FenceProof(entry.fence) if entry.fence % 2 else EpochProof(entry.fence)
+
+    def fence_passed(self, fence: int) -> bool:
+        """Whether everything before a fence has ended on this rank."""
+        (name,) = [name for name, entry in self._network.handed.items() if entry.fence == fence]
+        return self._proved(name)
+
+    def quiet_epoch(self) -> int:
+        """Newest epoch with everything that began up to it over."""
+        epochs = [
+            (entry.fence, name) for name, entry in self._network.handed.items() if entry.fence
+        ]
+        for epoch, name in sorted(epochs):
+            if not self._proved(name):
+                break
+            self._quiet_epoch = max(self._quiet_epoch, epoch)
+        return self._quiet_epoch
+
+    def forget(self, name: str) -> None:
+        """The transfer is over on every rank."""
+        if self._rank == 0:
+            del self._network.handed[name]
+
+    def min_reduce(self, values: list[int]) -> list[int]:
+        """The least of every rank's value."""
+        return self._network.lockstep.min_reduce(self._rank, values)
+
+    def next_round(self, asked: int) -> Patience:
+        """Let the engine get on; whether the host waits on."""
+        self._port.note_host_read("transfer wait")
+        self._network.get_on(self._rank)
+        return Patience.LEFT if asked < self._network.patience else Patience.OUT
+
+    def waited_out(self, names: Sequence[str]) -> None:
+        """A wait for these transfers has ended well on every rank."""
+        if self._rank == 0:
+            for name in names:
+                self._network.listener.waited_out(name)
+
+    def _proved(self, name: str) -> bool:
+        if not self._network.has_ended(name, self._rank):
+            return False
+        self._network.says_quiet(name, self._rank)
+        return True

@@ -1,0 +1,164 @@
+"""The concrete storage and engine that one seed draws, and what a stored one must be like."""
+
+from __future__ import annotations
+
+from harness.choices import Choices, between, percent
+from harness.errors import InputError
+from harness.scenario import (
+    CELL_BYTES,
+    PAGES_MAX,
+    TABLE_ENTRIES_MAX,
+    BandSetup,
+    HostSetup,
+    NetworkSetup,
+    Scenario,
+    Setup,
+    entry_cells,
+)
+from unikv.geometry import MHA
+from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
+
+
+def check_setup(setup: Setup, place: str) -> None:
+    """Refuse a stored setup whose parts do not fit together or that would not fit in memory.
+
+    Raises:
+        InputError: with place, value and what is allowed.
+    """
+    kinds = [band.kind for band in setup.bands]
+    for index, band in enumerate(setup.bands):
+        here = f"{place}: setup.bands[{index}]"
+        last = index == len(setup.bands) - 1
+        if (band.kind == "full") != last or band.kind not in ("full", "window", "state"):
+            raise InputError(
+                f"{here}.kind is {band.kind!r}; the last band is 'full', the others are 'window'"
+                " or 'state'"
+            )
+        slots = 1 if band.kind == "state" else setup.page_slots
+        if band.slots_per_page != slots:
+            raise InputError(f"{here}.slots_per_page is {band.slots_per_page}; want {slots}")
+        if (band.window > 0) != (band.kind == "window"):
+            raise InputError(f"{here}.window is {band.window}; only window bands have one")
+        if band.kind == "window" and band.id_count != setup.bands[-1].id_count:
+            raise InputError(f"{here}.id_count is {band.id_count}; want that of the last band")
+    if kinds.count("state") > 1 or "state" in kinds[1:]:
+        raise InputError(f"{place}: setup.bands are {kinds}; a state band is the first, and alone")
+    largest = max(band.page_bytes for band in setup.bands)
+    if not largest <= setup.sink_bytes < setup.total_bytes:
+        raise InputError(
+            f"{place}: setup.sink_bytes is {setup.sink_bytes}; want one page of the largest band"
+            f" ({largest}) or more, and less than total_bytes {setup.total_bytes}"
+        )
+    for band in setup.bands:
+        pages = setup.total_bytes // band.page_bytes
+        first = -(-setup.sink_bytes // band.page_bytes)
+        if not first < pages <= PAGES_MAX or band.id_count > 4 * PAGES_MAX:
+            raise InputError(
+                f"{place}: band {band.name!r} has pages {first}..{pages} and {band.id_count} ids;"
+                f" at least one page above the sink, at most {PAGES_MAX} pages and"
+                f" {4 * PAGES_MAX} ids"
+            )
+    if setup.total_bytes % CELL_BYTES or setup.sink_bytes % CELL_BYTES:
+        raise InputError(f"{place}: setup bytes must be multiples of {CELL_BYTES}, one stamp")
+    _check_host(setup, place)
+    if setup.rows * setup.row_pages > TABLE_ENTRIES_MAX:
+        raise InputError(
+            f"{place}: setup.rows {setup.rows} x row_pages {setup.row_pages} entries; at most"
+            f" {TABLE_ENTRIES_MAX}"
+        )
+
+
+def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
+    """The concrete storage and engine of one seed."""
+    plan = plan_kv_storage(scenario.model, scenario.page_slots)
+    pressure = scenario.pressure
+    groups = between(choices, *scenario.host.layer_groups) if scenario.host else 1
+    entries = [-(-cells // groups) * groups for cells in entry_cells(scenario, plan)]
+    slots = [
+        1 if pool.kind is SubPoolKind.STATE else scenario.page_slots for pool in plan.sub_pools
+    ]
+    page_bytes = [cell * slot * CELL_BYTES for cell, slot in zip(entries, slots, strict=True)]
+    largest = max(page_bytes)
+    # The sink takes a dummy page of every band, so it is as large as the largest.
+    usable = between(choices, *pressure.arena_pages) * largest
+    id_percent = between(choices, *pressure.id_percent)
+    slot_percent = between(choices, *pressure.slot_percent)
+    owner_pages = usable // page_bytes[-1]
+    token_ids = max(1, owner_pages * id_percent // 100)
+    bands = []
+    for pool, cells, page_slots, size in zip(
+        plan.sub_pools, entries, slots, page_bytes, strict=True
+    ):
+        state = pool.kind is SubPoolKind.STATE
+        ids = max(1, usable // size * slot_percent // 100) if state else token_ids
+        window = max(1, pool.window // scenario.scale.tokens) if pool.window else 0
+        bands.append(
+            BandSetup(
+                name=pool.name,
+                kind=pool.kind.value,
+                window=window,
+                entry_cells=cells,
+                slots_per_page=page_slots,
+                id_count=ids,
+            )
+        )
+    return Setup(
+        ranks=scenario.ranks,
+        sink_bytes=largest,
+        total_bytes=largest + usable,
+        bands=tuple(bands),
+        page_slots=scenario.page_slots,
+        block_pages=scenario.requests.block_pages,
+        rows=between(choices, *pressure.rows),
+        row_pages=token_ids,
+        steps_in_flight=between(choices, *scenario.loop.steps_in_flight),
+        read_end=percent(choices, scenario.loop.read_end_percent),
+        overlap=percent(choices, scenario.loop.overlap_percent),
+        layer_groups=groups,
+        host=_draw_host(scenario, plan, page_bytes, usable, choices),
+        network=_draw_network(scenario, choices),
+    )
+
+
+def _draw_host(
+    scenario: Scenario, plan: KVStoragePlan, page_bytes: list[int], usable: int, choices: Choices
+) -> tuple[HostSetup, ...]:
+    """Host memory by bands; the two ends share theirs where both hold MHA pages."""
+    if scenario.host is None:
+        return ()
+    each = usable * between(choices, *scenario.host.arena_percent) // 100 // len(page_bytes)
+    ends = (0, len(page_bytes) - 1)
+    low, high = (plan.sub_pools[index].geometry for index in ends)
+    shared = len(page_bytes) > 1 and isinstance(low, MHA) and isinstance(high, MHA)
+    parts = [HostSetup(total_bytes=2 * each, bands=ends)] if shared else []
+    for band, size in enumerate(page_bytes):
+        if not shared or band not in ends:
+            parts.append(HostSetup(total_bytes=max(each, size), bands=(band,)))
+    return tuple(parts)
+
+
+def _draw_network(scenario: Scenario, choices: Choices) -> NetworkSetup | None:
+    if scenario.peers is None:
+        return None
+    patience = between(choices, *scenario.peers.patience)
+    return NetworkSetup(patience=patience, refusals=between(choices, *scenario.peers.refusals))
+
+
+def _check_host(setup: Setup, place: str) -> None:
+    named = [band for part in setup.host for band in part.bands]
+    if sorted(set(named)) != sorted(named) or any(band >= len(setup.bands) for band in named):
+        raise InputError(
+            f"{place}: setup.host names bands {named}; each of 0..{len(setup.bands) - 1} once"
+        )
+    for part in setup.host:
+        if len(part.bands) == 2 and part.bands != (0, len(setup.bands) - 1):
+            raise InputError(
+                f"{place}: setup.host shares memory of bands {list(part.bands)}; only the two ends"
+                " share"
+            )
+    for index, band in enumerate(setup.bands):
+        if band.entry_cells % setup.layer_groups:
+            raise InputError(
+                f"{place}: setup.bands[{index}].entry_cells is {band.entry_cells}; want a multiple"
+                f" of layer_groups {setup.layer_groups}"
+            )

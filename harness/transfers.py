@@ -1,0 +1,79 @@
+"""Truth about network transfers: which pages peers may touch, and which were freed under them.
+
+It learns from what the allocator handed to a transfer engine, from what it let the host wait for,
+and from answers.  It reads no bookkeeping of the allocator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TransferUse:
+    """Pages that a peer may touch.
+
+    Attributes:
+        kind: `network_send` or `network_receive`.
+        pages: per band.
+    """
+
+    kind: str
+    pages: list[set[int]]
+
+
+@dataclass(slots=True)
+class TransferTruth:
+    """What must hold now, as far as transfers are concerned.
+
+    Attributes:
+        uses: transfers that were handed to an engine and are not over, by name.
+        held: rows taken for receives that were not published, as ids per band, by name.
+        stuck: per band, pages freed under transfers that are not over, with their names.
+    """
+
+    bands: int
+    uses: dict[str, TransferUse] = field(default_factory=dict)
+    held: dict[str, list[list[int]]] = field(default_factory=dict)
+    stuck: list[dict[int, set[str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stuck = [{} for _ in range(self.bands)]
+
+    def began(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
+        """An engine was handed pages: a receive's hold is over, its peer may write."""
+        self.held.pop(name, None)
+        use = self.uses.setdefault(name, TransferUse(kind, [set() for _ in range(self.bands)]))
+        for own, units in zip(use.pages, pages, strict=True):
+            own.update(page for page in units if page)
+
+    def over(self, name: str) -> list[tuple[int, int]]:
+        """A transfer is over; (band, page) of what was stuck under it alone."""
+        self.held.pop(name, None)
+        self.uses.pop(name, None)
+        loose = []
+        for band, stuck in enumerate(self.stuck):
+            for page in [page for page, names in stuck.items() if name in names]:
+                stuck[page].discard(name)
+                if not stuck[page]:
+                    del stuck[page]
+                    loose.append((band, page))
+        return loose
+
+    def freed(self, band: int, page: int) -> None:
+        """A page lost its id: under a transfer it is stuck."""
+        names = {name for name, use in self.uses.items() if page in use.pages[band]}
+        if names:
+            self.stuck[band][page] = names
+
+    def bound(self, band: int, page: int) -> str:
+        """A page gets an id; a transfer that still touches it, if any."""
+        return min(self.stuck[band].get(page, ()), default="")
+
+    def moving(self, band: int, sources: Sequence[int]) -> str:
+        """A transfer that still touches one of these pages, if any."""
+        for name, use in self.uses.items():
+            if not use.pages[band].isdisjoint(sources):
+                return name
+        return ""
