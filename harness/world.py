@@ -23,6 +23,7 @@ from harness.network import Ears, NetworkState, detach_send
 from harness.peers import Network
 from harness.requests import Holds, Phase, Prefix, Request
 from harness.scenario import Setup
+from harness.stamps import Stamps
 from harness.subject import Answer, HostSubject, NetworkSubject, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
@@ -108,8 +109,7 @@ class World:
         self.answers: list[object] = []
         self.capacity_answers: list[tuple[Shortage | bool, tuple[int, ...]]] = []
         self.host = HostTierState()
-        self._stamp = 1
-        self._stamp_factors: dict[int, tuple[int, int]] = {}
+        self.stamps = Stamps().draw
 
     @property
     def host_subject(self) -> HostSubject | None:
@@ -330,17 +330,6 @@ class World:
 
     at_rest = False
     """Whether the operation being applied left nothing in flight."""
-
-    def stamps(self, cells: int) -> bytes:
-        """Bytes of `cells` stamps that nobody has written before."""
-        factors = self._stamp_factors.get(cells)
-        if factors is None:
-            ones = sum(1 << (32 * i) for i in range(cells))
-            ramp = sum(i << (32 * i) for i in range(cells))
-            factors = self._stamp_factors[cells] = (ones, ramp)
-        first = self._stamp
-        self._stamp += cells
-        return (first * factors[0] + factors[1]).to_bytes(4 * cells, "little")
 
     # Who holds what ------------------------------------------------------------------------
 

@@ -82,6 +82,30 @@ def test_at_one_stroke_is_piece_by_piece(commands: list[Command]) -> None:
     assert play(ModeledDevice(LAYOUT, 2), commands) == play(PieceByPiece(LAYOUT, 2), commands)
 
 
+def test_who_waits_for_a_mark_starts_before_work_behind_it_ends() -> None:
+    schedule, forward, _ = STREAMS
+    device = ModeledDevice(LAYOUT, 1)
+    device.write_map(schedule, 0, [1], [5])
+    device.wait_event(forward, device.record_event(schedule))
+    device.write_map(forward, 0, [1], [7])
+    device.write_map(schedule, 0, [1], [6])
+    device.host_wait(device.record_event(schedule))
+    # The forward wrote its 7 when the mark was passed; the 6 that ended after it came over that.
+    assert device.started() == [(0, forward)]
+    assert device.ranks[0].image.maps[0][1] == 6
+
+
+def test_a_launch_that_forced_work_has_woken_starts_once() -> None:
+    schedule, forward, _ = STREAMS
+    device = ModeledDevice(LAYOUT, 1)
+    device.zero_pages(schedule, 0, [0])
+    device.wait_event(forward, device.record_event(schedule))
+    body(device, forward, 0, 9)
+    device.host_wait(device.record_event(forward))
+    # Started a second time it would read its own write where it expects what was there before.
+    assert device.bad_reads == []
+
+
 @pytest.mark.parametrize("spoiled", [0, 4, 8])
 def test_a_body_at_one_stroke_reads_what_it_reads_in_two(spoiled: int) -> None:
     reads: list[PageBytes] = [(0, 4, b"kept")]

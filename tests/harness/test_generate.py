@@ -1,4 +1,4 @@
-"""The generator: an engine that was refused waits, and the host lags while more may be in flight."""
+"""The generator: an engine that was refused waits until something is given back."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,8 +9,9 @@ from harness.choices import SeedChoices
 from harness.generate import Generator
 from harness.ops import Admit, Chunk, Decode, Operation, Outcome
 from harness.runner import Run
+from harness.setup import draw_setup
 from harness.world import World
-from tests.harness.lived_in import draw_setup, scenario
+from tests.harness.lived_in import scenario
 
 SEEDS = range(1, 9)
 OPERATIONS = 200
