@@ -1,11 +1,6 @@
 # Everything starts from a clean clone with make and Python 3.11 or newer.
 #
-#   make sweep    find trouble for 20 seconds, with the light install
-#   make smoke    the quick gate: every smoke scenario
-#   make check    format, lint, types, tidy
-#   make test     check, then every test
-#   make env      only set up what check and test need
-#   make clean    remove the environment and caches; findings in artifacts/ stay
+#   make help     every target, in one line each
 #
 # Another interpreter, in an environment of its own:
 #   make test PYTHON=python3.13 VENV=.venv-3.13
@@ -29,17 +24,23 @@ DEV := $(VENV)/.$(EXTRAS)-stamp
 .DELETE_ON_ERROR:
 # Two installs at once into one environment would break it.
 .NOTPARALLEL:
-.PHONY: sweep smoke check test env clean
+# In the order of this file; the text behind `##` is what `make help` says of a target.
+.PHONY: help sweep smoke check test env clean
 
-sweep: $(LIGHT)
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r target text; do printf '%-12s %s\n' "$$target" "$$text"; done
+	@echo "Settings: PYTHON=python3.13 VENV=.venv-3.13, EXTRAS=dev,torch, JOBS=2, BUDGET=10m"
+
+sweep: $(LIGHT) ## look for trouble for BUDGET (20s), with the light install
 	@echo "sweep: looking for trouble for $(BUDGET)"
 	@$(RUN) -m harness sweep --budget $(BUDGET)
 
-smoke: $(LIGHT)
+smoke: $(LIGHT) ## the gate of every change: fixed seeds of every scenario
 	@echo "smoke: running the smoke scenarios"
 	@$(RUN) -m harness smoke
 
-check: $(DEV)
+check: $(DEV) ## format, lint, types, tidy
 	@echo "check: format"
 	@$(RUN) -m ruff format --check .
 	@echo "check: lint"
@@ -49,14 +50,14 @@ check: $(DEV)
 	@echo "check: tidy"
 	@$(RUN) -m ci.tidy
 
-test: check
+test: check ## check, then every test; what a bare make does
 	@echo "test: running every test in $(JOBS) processes"
 	@$(RUN) -m pytest -n $(JOBS) -m "slow or not slow"
 
-env: $(DEV)
+env: $(DEV) ## only set up what check and test need
 	@echo "env: $(VENV) is ready"
 
-clean:
+clean: ## remove the environment and caches; findings in artifacts/ stay
 	@echo "clean: removing $(VENV), caches and build output"
 	@if [ -f $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
 	@rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

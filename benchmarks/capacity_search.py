@@ -27,10 +27,10 @@ from time import process_time
 from benchmarks.search.concrete_chains import careful, full, random_chain, random_demand
 from benchmarks.search.lending_player import play_chain
 from benchmarks.search.pricing_judge import OURS, Rule, Verdict, judge
-from harness.cli import WaysOut
 from harness.errors import InputError
 from harness.mistakes import NO_ANSWERS
 from harness.sweep.verdict import Exit
+from harness.ways_out import WaysOut
 from unikv.alloc.snapshot import ChainView
 
 VIEWS = {"full": full, "careful": careful}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from shrink import (
     Budget,
     Pass,
-    Problem,
+    Reducible,
     Reduction,
     delete_pairs,
     delete_runs,
@@ -119,7 +119,7 @@ def _whole_pairs(sequence: tuple[Item, ...], wanted: set[Item]) -> Case:
     return Case(sequence, fails)
 
 
-def halve(problem: Problem[Item]) -> None:
+def halve(problem: Reducible[Item]) -> None:
     """The plain strategy: runs of the whole length, of half of it, and so on."""
     length = len(problem.best)
     while length >= 1:
@@ -131,7 +131,7 @@ def halve(problem: Problem[Item]) -> None:
         length //= 2
 
 
-def halve_and_grow(problem: Problem[Item]) -> None:
+def halve_and_grow(problem: Reducible[Item]) -> None:
     """As `halve`, but a run that could be deleted is followed by one twice as long."""
     length = len(problem.best)
     while length >= 1:
@@ -145,7 +145,7 @@ def halve_and_grow(problem: Problem[Item]) -> None:
         length //= 2
 
 
-def gallop_from_one(problem: Problem[Item]) -> None:
+def gallop_from_one(problem: Reducible[Item]) -> None:
     """From each item on: one item, two, four, and so on, then bisection."""
     high = len(problem.best)
     while high > 0:
@@ -154,7 +154,7 @@ def gallop_from_one(problem: Problem[Item]) -> None:
         _singles(problem)
 
 
-def gallop_from_gap(problem: Problem[Item]) -> None:
+def gallop_from_gap(problem: Reducible[Item]) -> None:
     """As `gallop_from_one`, but starting from the length of the previous gap."""
     high = len(problem.best)
     guess = max(1, high // 4)
@@ -165,14 +165,14 @@ def gallop_from_gap(problem: Problem[Item]) -> None:
     _singles(problem)
 
 
-def _gallop(problem: Problem[Item], high: int, guess: int) -> int:
+def _gallop(problem: Reducible[Item], high: int, guess: int) -> int:
     whole = problem.best
     return largest_working(
         lambda length: problem.try_(whole[: high - length] + whole[high:]), limit=high, guess=guess
     )
 
 
-def _singles(problem: Problem[Item]) -> None:
+def _singles(problem: Reducible[Item]) -> None:
     for high in range(len(problem.best), 0, -1):
         problem.try_(problem.best[: high - 1] + problem.best[high:])
 

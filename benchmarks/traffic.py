@@ -27,7 +27,6 @@ from time import process_time
 from typing import NamedTuple
 
 from harness.choices import SeedChoices
-from harness.cli import WaysOut
 from harness.errors import InputError
 from harness.generate import Generator
 from harness.ops import Abort, Arrive, Operation
@@ -42,6 +41,7 @@ from harness.sweep.tally import PER_10K, Tally, never_ran
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import NamedScenario, SeedWork
 from harness.traffic import Traffic, load_traffic
+from harness.ways_out import WaysOut
 from shrink import Budget
 
 MODELS = Path("scenarios/models")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -20,6 +18,8 @@ import click
 from harness import options
 from harness.errors import InputError
 from harness.sweep.verdict import Exit
+from harness.ways_out import WaysOut
+from unikv import __version__
 
 if TYPE_CHECKING:
     from harness.commands import Show
@@ -33,6 +33,14 @@ class Terminal:
     def say(self, line: str) -> None:
         """Print a line."""
         click.echo(line)
+
+    def ask(self, prompt: str) -> str | None:
+        """A line from standard input; None at its end.  One that nobody types is shown."""
+        click.echo(prompt, nl=False)
+        line = sys.stdin.readline()
+        if not sys.stdin.isatty():
+            self.say(line.rstrip("\n"))
+        return line.rstrip("\n") if line else None
 
     @contextmanager
     def progress(self) -> Iterator[Show]:
@@ -55,38 +63,6 @@ class Terminal:
                 self.say(f"progress {share:.0%}  {text}  {seconds:.0f} s")
 
         yield show
-
-
-class WaysOut:
-    """Ends the program with one of `Exit`, whatever stopped it; only the unforeseen is traced."""
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Say what went wrong, and exit accordingly."""
-        match error:
-            case None | SystemExit():
-                return
-            case InputError():
-                click.echo(f"error: {error}", err=True)
-                sys.exit(Exit.USAGE)
-            case click.ClickException():
-                message = " ".join(error.format_message().split())
-                click.echo(f"error: {message}  See --help.", err=True)
-                sys.exit(Exit.USAGE)
-            case KeyboardInterrupt() | click.Abort():
-                click.echo("interrupted", err=True)
-                sys.exit(Exit.INTERRUPTED)
-            case _:
-                traceback.print_exception(error)
-                click.echo("error: this is a failure of the harness itself", err=True)
-                sys.exit(Exit.INTERNAL)
 
 
 class Program(click.Group):
@@ -117,6 +93,7 @@ class Program(click.Group):
     " on disk), 3 internal error, 4 wrong usage or input, 5 nothing ran, 6 not deterministic,"
     " 7 a planted fault was missed or a stored failure no longer fails.",
 )
+@click.version_option(__version__, prog_name="unikv", message="%(prog)s %(version)s")
 def main() -> None:
     """Drive a KV-cache allocator with generated operations, and watch it.
 
@@ -222,6 +199,7 @@ def smoke(*, artifacts: str, as_json: bool) -> Exit:
 @options.whole_option(
     "--until", None, 0, options.UNTIL_MAX, "Stop after this operation; they count from 0."
 )
+@click.option("--step", is_flag=True, help="Walk along a CASE; commands come from the input.")
 @options.shared("ops", "plant", "ranks", "strategy", "traffic", "json")
 def replay(
     *,
@@ -229,6 +207,7 @@ def replay(
     scenario: str | None,
     seed: int | None,
     until: int | None,
+    step: bool,
     ops: int,
     plant: str | None,
     ranks: int | None,
@@ -245,6 +224,14 @@ def replay(
     if case is not None:
         options.refuse_with_case(click.get_current_context())
         subject = load_replay(Path(case), plant, until)
+        if step and as_json:
+            raise InputError("--json: a walk is for people; want only one of --step and --json")
+        if step:
+            from harness.walk.dialogue import walk_through
+
+            return walk_through(Terminal(), subject)
+    elif step:
+        raise InputError("--step: no CASE: want a case file; run writes one for a seed that fails")
     elif scenario is not None and seed is not None:
         work = seed_work(
             [scenario], ops, plant=plant, ranks=ranks, strategy=strategy, traffic=traffic
@@ -256,19 +243,91 @@ def replay(
 
 
 @main.command()
+@click.argument("case")
+@options.whole_option(
+    "--seeds", "1000", 0, options.EXPLAIN_SEEDS_MAX, "Further seeds to run with the edge.  [1000]"
+)
+@options.shared("ops", "jobs", "artifacts", "json")
+def explain(
+    *, case: str, seeds: int, ops: int, jobs: int | None, artifacts: str, as_json: bool
+) -> Exit:
+    """Say why a stored CASE fails, add the missing edge to the model, and see what still fails."""
+    from harness.explain import explain as run_explain
+    from harness.sweep.loading import load_replay
+
+    return run_explain(
+        Terminal(),
+        load_replay(Path(case), None, None),
+        seeds,
+        ops,
+        workers=jobs or options.core_count(),
+        artifacts=Path(artifacts),
+        as_json=as_json,
+    )
+
+
+@main.command()
+@click.argument("case")
+@click.option(
+    "--budget",
+    default="30s",
+    callback=options.parse_budget,
+    metavar="TIME",
+    help="20s, 10m or 2h; what is found by then is written.  [30s]",
+)
+@options.whole_option("--jobs", "1", 1, options.WORKERS_MAX, "Processes; same result.  [1]")
+@options.shared("json")
+def shrink(*, case: str, budget: int, jobs: int | None, as_json: bool) -> Exit:
+    """Make a stored CASE small: min.json beside it, and nothing replaced.
+
+    What is cut short goes on where it was when it is asked for again.
+    """
+    from harness import shrink_command
+
+    return shrink_command.shrink(
+        Terminal(), Path(case), budget_seconds=budget, jobs=jobs or 1, as_json=as_json
+    )
+
+
+@main.command()
 @click.option("--only", multiple=True, metavar="ID", help="May be repeated.  [all]")
 @click.option(
     "--edges",
     is_flag=True,
     help="Instead, take out each ordering edge and show the fewest operations that miss it.",
 )
+@click.option("--list", "listing", is_flag=True, help="Only name them and what was broken.")
+@click.option("--shrink", "small", is_flag=True, help="Make failing seeds of each fault small.")
+@options.whole_option("--seeds", "5", 1, 1000, "With --shrink: failing seeds of a fault.  [5]")
 @options.shared("jobs", "artifacts", "json")
 def faults(
-    *, only: Sequence[str], edges: bool, jobs: int | None, artifacts: str, as_json: bool
+    *,
+    only: Sequence[str],
+    edges: bool,
+    listing: bool,
+    small: bool,
+    seeds: int | None,
+    jobs: int | None,
+    artifacts: str,
+    as_json: bool,
 ) -> Exit:
     """Hunt planted faults: each has to be caught by a check that may see it."""
     from harness import commands
 
+    if listing:
+        named = commands.name_edges if edges else commands.name_faults
+        return named(Terminal(), only, as_json=as_json)
+    if small:
+        from harness.shrink_command import shrink_faults
+
+        return shrink_faults(
+            Terminal(),
+            only,
+            seeds or 1,
+            workers=jobs or options.core_count(),
+            artifacts=Path(artifacts),
+            as_json=as_json,
+        )
     hunt = commands.edges if edges else commands.faults
     return hunt(
         Terminal(),
@@ -277,3 +336,58 @@ def faults(
         artifacts=Path(artifacts),
         as_json=as_json,
     )
+
+
+@main.command()
+@click.option("--scenario", metavar="FILE", help="What inputs are run on.  [everything]")
+@click.option(
+    "--budget",
+    default="60s",
+    callback=options.parse_budget,
+    metavar="TIME",
+    help="20s, 10m or 2h; the first input that fails ends it.  [60s]",
+)
+@click.option("--corpus", metavar="DIR", help="Inputs to begin with, and where new ones go.")
+@options.whole_option("--seed", "1", 1, options.FUZZER_SEED_MAX, "Of the fuzzer's chance.  [1]")
+@click.option("--replay", "file", metavar="FILE", help="Only run this input; needs no fuzzer.")
+@options.shared("ops", "plant", "artifacts", "json")
+@click.argument("flags", nargs=-1, type=click.UNPROCESSED)
+def fuzz(
+    *,
+    scenario: str | None,
+    budget: int,
+    corpus: str | None,
+    seed: int,
+    file: str | None,
+    ops: int,
+    plant: str | None,
+    artifacts: str,
+    as_json: bool,
+    flags: tuple[str, ...],
+) -> Exit:
+    """Let coverage choose the operations; behind `--`, FLAGS go to libFuzzer."""
+    from harness.fuzz import command
+    from harness.sweep.fuzzing import checked_flags
+
+    asked = command.load_asked(scenario, plant, ops)
+    if file is not None:
+        return command.replay_input(Terminal(), asked, file, Path(artifacts), as_json=as_json)
+    return command.fuzz(
+        Terminal(),
+        asked,
+        corpus=None if corpus is None else Path(corpus),
+        budget_seconds=budget,
+        seed=seed,
+        flags=checked_flags(flags),
+        artifacts=Path(artifacts),
+        as_json=as_json,
+    )
+
+
+@main.command()
+@options.shared("json")
+def doctor(*, as_json: bool) -> Exit:
+    """See what is installed, what is not, and whether runs repeat; a few seconds."""
+    from harness import commands
+
+    return commands.doctor(Terminal(), os.environ, as_json=as_json)

@@ -14,10 +14,13 @@ from typing import Protocol
 
 import msgspec
 
+from harness.doctor import diagnosis_lines, diagnosis_record, examine
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.probes import NOT_YET
 from harness.report.faults import (
+    catalog_lines,
+    catalog_records,
     edge_lines,
     hunt_header,
     hunt_lines,
@@ -200,7 +203,7 @@ def faults(
     work = HuntWork(load_named(default_scenarios()), tuple(dict.fromkeys(only)) or tuple(FAULTS))
     hunts = Hunts(work, command_folder(artifacts, "faults"))
     more = row_lines() if not only else []
-    return _hunt(
+    return hunt_in_words(
         screen,
         "faults",
         hunts,
@@ -208,6 +211,28 @@ def faults(
         workers=min(workers, len(work.faults)),
         as_json=as_json,
     )
+
+
+def name_faults(screen: Screen, only: Sequence[str], *, as_json: bool) -> Exit:
+    """Name planted faults, all of them or `only` some, and hunt none.
+
+    Raises:
+        InputError: if there is no such fault.
+    """
+    for fault in only:
+        check_fault("--only", fault)
+    return _name(screen, "faults", tuple(dict.fromkeys(only)) or tuple(FAULTS), as_json=as_json)
+
+
+def name_edges(screen: Screen, only: Sequence[str], *, as_json: bool) -> Exit:
+    """Name the faults that take out an edge, all of them or `only` some, and hunt none.
+
+    Raises:
+        InputError: if a fault takes out no edge.
+    """
+    for fault in only:
+        check_ablated("--only", fault)
+    return _name(screen, "edges", tuple(dict.fromkeys(only)) or ablated(), as_json=as_json)
 
 
 def edges(
@@ -226,7 +251,7 @@ def edges(
     for fault in only:
         check_ablated("--only", fault)
     work = AblationWork(load_named(default_scenarios()), tuple(dict.fromkeys(only)) or ablated())
-    return _hunt(
+    return hunt_in_words(
         screen,
         "edges",
         Hunts(work, command_folder(artifacts, "edges")),
@@ -236,7 +261,29 @@ def edges(
     )
 
 
-def _hunt(
+def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> Exit:
+    """See what is installed and whether runs repeat.
+
+    Raises:
+        InputError: if the scenario of the self-check is not there.
+    """
+    diagnosis = examine(environment)
+    for line in diagnosis_lines(diagnosis):
+        screen.say(line)
+    if as_json:
+        screen.say(_object(diagnosis_record(diagnosis)))
+    return diagnosis.status
+
+
+def _name(screen: Screen, command: str, named: Sequence[str], *, as_json: bool) -> Exit:
+    for line in catalog_lines(named):
+        screen.say(line)
+    if as_json:
+        screen.say(_object({"command": command, "faults": catalog_records(named)}))
+    return Exit.CLEAN
+
+
+def hunt_in_words(
     screen: Screen,
     command: str,
     hunts: Hunts,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from harness.copy_pairs import CopyPairs
 from harness.device.launches import ModeledEvent
 from unikv.device.port import StorageLayout
 
@@ -40,6 +41,7 @@ class CopyTruth:
         reserved: per band, pages handed to loads that no id names yet, with the load's name.
         holders: per band and host slot, the copy that it was handed out to.
         waits: copies that the schedule stream has waited for.
+        pairs: which page each host slot is for.
     """
 
     def __init__(self, layout: StorageLayout) -> None:
@@ -50,6 +52,7 @@ class CopyTruth:
         self.reserved: list[dict[int, str]] = [{} for _ in layout.bands]
         self.holders: list[dict[int, str]] = [{} for _ in layout.bands]
         self.waits = 0
+        self.pairs = CopyPairs(len(layout.bands))
         self._ranges: list[tuple[int, int]] = []
         self._sharers = {band: part.bands for part in layout.host for band in part.bands}
 
@@ -64,6 +67,9 @@ class CopyTruth:
                 if holder:
                     problems.append(f"slot {slot} of band {band} still belongs to {holder!r}")
                 self.holders[band][slot] = name
+                # What an earlier copy has left there is nobody's.
+                self.saved[band].pop(slot, None)
+                self.pairs.kept[band].pop(slot, None)
         return problems
 
     def slots_given_back(self, slots: Sequence[Sequence[int]]) -> None:

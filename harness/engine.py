@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
+from harness.static_buffers import StaticBuffers
 from unikv.alloc.clearance import CLEARANCE, Clearance, ClearanceTable, InFlight, Toucher
 from unikv.device.port import Stream
 
@@ -27,6 +28,8 @@ class Step:
         read_end: after its metadata phase.
         declares_read_end: whether the backend said so yet.
         event: after its last kernel; None until recorded.
+        static: the static buffer that its late kernels read, -1 for none.
+        uses_side: whether some kernel of it runs on the side stream.
     """
 
     number: int
@@ -37,20 +40,30 @@ class Step:
     read_end: ModeledEvent
     declares_read_end: bool = False
     event: ModeledEvent | None = None
+    static: int = -1
+    uses_side: bool = False
 
 
 class Engine:
     """Orders the three parties: schedule stream, forward stream, host.
 
     Law: a staging buffer is free or belongs to one step that is launched and not processed.
+
+    Attributes:
+        statics: the buffers that kernels behind the metadata phase find their slots in.
     """
 
     def __init__(
-        self, device: ModeledDevice, staging_count: int, clearance: ClearanceTable = CLEARANCE
+        self,
+        device: ModeledDevice,
+        staging_count: int,
+        statics: StaticBuffers,
+        clearance: ClearanceTable = CLEARANCE,
     ) -> None:
         self.device = device
         self.clearance = clearance
         self.free_staging = list(range(staging_count))
+        self.statics = statics
 
     def take_staging(self) -> int:
         """A staging buffer that no step in flight may still read, least recently used first."""
@@ -75,8 +88,18 @@ class Engine:
                 event = self.device.record_event(Stream.FORWARD)
             self.device.wait_event(Stream.SCHEDULE, event)
 
+    def fork_side(self, stream: Stream) -> None:
+        """The side stream waits what a forward has enqueued on its own stream so far."""
+        self.device.wait_event(Stream.SIDE, self.device.record_event(stream))
+
+    def join_side(self, stream: int) -> None:
+        """The stream of a forward waits what that has enqueued on the side stream."""
+        self.device.wait_event(stream, self.device.record_event(Stream.SIDE))
+
     def end_of(self, step: Step) -> ModeledEvent:
-        """The event after the last kernel of `step`."""
+        """The event after the last kernel of `step`, on whichever stream."""
+        if step.uses_side:
+            self.join_side(step.read_end.stream)
         return self.device.record_event(step.read_end.stream)
 
     def synchronize(self, step: Step) -> None:
@@ -95,5 +118,7 @@ class Engine:
         return True
 
     def give_back_staging(self, step: Step) -> None:
-        """The step is processed: its staging buffer may be filled again."""
+        """The step is processed: its staging buffers may be filled again."""
         self.free_staging.append(step.staging)
+        if step.static >= 0:
+            self.statics.give_back(step.static, step.number)

@@ -8,32 +8,19 @@ against the bytes of each rank when the work runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
+from harness import late
+from harness.batch import Batch, new_batch, piece_of
 from harness.check import content as content_check
-from harness.check import translation
 from harness.device.clock import Access
-from harness.device.memory import PageBytes, ReadTables, RunBody
+from harness.device.memory import PageBytes, ReadTables, RunBody, Together
 from harness.engine import Step
+from harness.forward_states import gather_states, translate
 from harness.requests import Request
 from harness.scenario import CELL_BYTES
 from harness.world import World
 from unikv.advance import first_needed_page
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What the body of one step touches, gathered band by band."""
-
-    kept: list[PageBytes] = field(default_factory=list)
-    before: list[PageBytes] = field(default_factory=list)
-    writes: list[list[PageBytes]] = field(default_factory=list)  # per layer group
-    after: list[PageBytes] = field(default_factory=list)
-    reads: list[tuple[int, list[int]]] = field(default_factory=list)  # bands and pages
-    maps: list[tuple[int, list[int], list[int]]] = field(default_factory=list)
-    written_ids: list[list[int]] = field(default_factory=list)
-    written_pages: list[list[int]] = field(default_factory=list)
 
 
 def launch_step(world: World, requests: Sequence[Request]) -> Step:
@@ -44,17 +31,14 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     """
     world.step_count += 1
     number = world.step_count
-    batch = _Batch()
-    batch.writes = [[] for _ in range(world.layout.layer_groups)]
-    for _ in world.setup.bands:
-        batch.written_ids.append([])
-        batch.written_pages.append([])
+    batch = new_batch(len(world.setup.bands), world.layout.layer_groups)
     for band in world.token_bands:
         _gather_tokens(world, batch, band, requests)
     if world.state_band >= 0:
-        _gather_states(world, batch, requests)
+        gather_states(world, batch, requests)
     device, stream = world.device, world.forward_stream
     world.engine.order_launch()
+    beside = late.begin(world, number, requests, batch)
     rows = [(request.row, list(request.pages)) for request in requests]
     for request in requests:
         _check_row(world, request)
@@ -68,8 +52,9 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     device.submit(stream, "metadata", number, metadata, touched)
     read_end = device.record_event(stream)
     # A backend that declares no end of its table reads may look tables up until it ends.
-    late = [] if world.setup.read_end else touched
-    _submit_body(world, number, batch, late, _loads_of(world, requests))
+    tables_in_body = [] if world.setup.read_end else touched
+    _submit_body(world, beside, batch, tables_in_body, _loads_of(world, requests))
+    uses_side = late.commit(world, beside, batch)
     for request in requests:
         request.length += request.prepared
         request.prepared = 0
@@ -81,6 +66,8 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
         tuple(batch.written_pages),
         staging,
         read_end,
+        static=beside.filled.buffer,
+        uses_side=uses_side,
     )
     if world.setup.overlap:
         world.ask("launch_step", number)
@@ -96,41 +83,57 @@ def _loads_of(world: World, requests: Sequence[Request]) -> list[str]:
 
 
 def _submit_body(
-    world: World, number: int, batch: _Batch, late: list[Access], loads: list[str]
+    world: World, beside: late.Beside, batch: Batch, tables: list[Access], loads: list[str]
 ) -> None:
     """The body in one piece, or layer group by layer group, each behind that group of the loads."""
     device, stream, groups = world.device, world.forward_stream, world.layout.layer_groups
     last = groups - 1
     if loads:
         world.probes["launched_over_a_load"] += 1
+    written = [
+        (band, pages)
+        for band, pages in enumerate(batch.written_pages)
+        if not late.is_left_to_commit(world, band)
+    ]
     if not loads or not last:
         if loads:
             world.ask("order_forward", stream, loads, last)
         writes = batch.writes[0] if groups == 1 else [w for part in batch.writes for w in part]
         body = RunBody(batch.before, batch.kept, writes, batch.after)
-        accesses = [
-            Access(device.arena, _units(batch.reads, device.granules), False),
-            Access(device.arena, _units(enumerate(batch.written_pages), device.granules), True),
-            *late,
-        ]
-        device.submit(stream, "body", number, body, accesses)
+        _submit(world, beside, body, device.granules, batch, written, tables)
         return
     world.probes["launched_layer_by_layer"] += 1
     for group in range(groups):
         world.ask("order_forward", stream, loads, group)
         body = RunBody(
-            _piece(batch.before, group, groups),
-            _piece(batch.kept, group, groups),
+            piece_of(batch.before, group, groups),
+            piece_of(batch.kept, group, groups),
             batch.writes[group],
-            _piece(batch.after, group, groups),
+            piece_of(batch.after, group, groups),
         )
         units = partial(device.group_granules, group=group)
-        accesses = [
-            Access(device.arena, _units(batch.reads, units), False),
-            Access(device.arena, _units(enumerate(batch.written_pages), units), True),
-            *late,
-        ]
-        device.submit(stream, "body", number, body, accesses)
+        _submit(world, beside, body, units, batch, written, tables)
+
+
+def _submit(
+    world: World,
+    beside: late.Beside,
+    body: RunBody,
+    granules: Callable[[int, list[int]], Sequence[int]],
+    batch: Batch,
+    written: list[tuple[int, list[int]]],
+    tables: list[Access],
+) -> None:
+    """One launch of the body, with what it does beside."""
+    arena = world.device.arena
+    accesses = [
+        Access(arena, _units(batch.reads, granules), False),
+        Access(arena, _units(written, granules), True),
+        *tables,
+    ]
+    effects, touched = late.in_body(world, beside)
+    effect = Together([body, *effects]) if effects else body
+    world.device.submit(world.forward_stream, "body", beside.number, effect, accesses + touched)
 
 
 def _units(
@@ -140,24 +143,7 @@ def _units(
     return [unit for band, pages in touched for unit in granules(band, pages)]
 
 
-def _piece(pages: Sequence[PageBytes], group: int, groups: int) -> list[PageBytes]:
-    """One layer group of whole pages."""
-    pieces: list[PageBytes] = []
-    for low, high, data in pages:
-        piece = (high - low) // groups
-        start = group * piece
-        pieces.append((low + start, low + start + piece, data[start : start + piece]))
-    return pieces
-
-
-def _translate(world: World, band: int, ids: list[int]) -> list[int]:
-    """Physical pages as the allocator gives them for this step."""
-    pages: list[int] = list(world.ask("translate", band, ids))
-    translation.compare(world, band, ids, pages)
-    return pages
-
-
-def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Request]) -> None:
+def _gather_tokens(world: World, batch: Batch, band: int, requests: Sequence[Request]) -> None:
     setup = world.setup.bands[band]
     slots, size = world.setup.page_slots, setup.page_bytes
     ids: list[int] = []
@@ -169,7 +155,7 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
         needed = request.pages[first:]
         spans.append((request, first, len(ids), len(needed)))
         ids += needed
-    pages = _translate(world, band, ids)
+    pages = translate(world, band, ids)
     batch.maps.append((band, ids, pages))
     batch.reads.append((band, pages))
     arena = world.device.program.arena
@@ -211,58 +197,6 @@ def _gather_tokens(world: World, batch: _Batch, band: int, requests: Sequence[Re
                 block = (first + at - start) // world.setup.block_pages
                 world.truth.tokens[unit] = request.blocks[: block + 1]
             written.append(low // size)
-    batch.written_pages[band] = written
-
-
-def _gather_states(world: World, batch: _Batch, requests: Sequence[Request]) -> None:
-    band = world.state_band
-    setup = world.setup.bands[band]
-    size, cells = setup.page_bytes, setup.entry_cells
-    content = world.truth.content[band]
-    reads: list[int] = []
-    writes: list[int] = []
-    for request in requests:
-        if request.source:
-            reads.append(request.source)
-        elif request.stateful:
-            reads.append(request.slot)
-        writes.append(request.slot)
-        if request.checkpoint_due:
-            writes.append(request.checkpoint)
-    ids = list(dict.fromkeys(reads + writes))
-    page_of = dict(zip(ids, _translate(world, band, ids), strict=True))
-    batch.maps.append((band, ids, [page_of[unit] for unit in ids]))
-    arena = world.device.program.arena
-    for unit in reads:
-        low = page_of[unit] * size
-        data = arena[low : low + size]
-        target = batch.before if unit in writes else batch.kept
-        target.append((low, low + size, data))
-        if data != content[unit]:
-            content_check.compare_page(world, band, unit, page_of[unit], data)
-    for request in requests:
-        written_state = world.stamps(cells)
-        outputs = [request.slot]
-        if request.checkpoint_due:
-            outputs.append(request.checkpoint)
-            end = request.checkpoint_length = request.length + request.prepared
-            blocks = end // (world.setup.block_pages * world.setup.page_slots)
-            world.truth.state_tokens[request.checkpoint] = (request.blocks[:blocks], end)
-        for unit in outputs:
-            content[unit] = bytearray(written_state)
-            low = page_of[unit] * size
-            whole: list[PageBytes] = [(low, low + size, written_state)]
-            for group, part in enumerate(batch.writes):
-                part += _piece(whole, group, len(batch.writes))
-            batch.after += whole
-        request.stateful = True
-        request.checkpoint_due = False
-        if request.source_key:
-            world.prefixes[request.source_key].locks -= 1
-        request.source, request.source_key = 0, ()
-    batch.reads.append((band, [page_of[unit] for unit in reads]))
-    written = [page_of[unit] for unit in writes]
-    batch.written_ids[band] = writes
     batch.written_pages[band] = written
 
 

@@ -14,16 +14,15 @@ from itertools import accumulate, islice
 
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
-from harness.generate_copies import COPY_NAMES, CopyMakers
-from harness.generate_transfers import TRANSFER_NAMES, TransferMakers
+from harness.generate_copies import COPY_CORE, COPY_NAMES, CopyMakers, reader_of_a_load
+from harness.generate_states import ROW_NAMES, TRACKED_NAMES, StateMakers
+from harness.generate_transfers import TRANSFER_CORE, TRANSFER_NAMES, TransferMakers
 from harness.ops import (
     Abort,
     Admit,
     Advance,
     Arrive,
     Barrier,
-    CachePrefix,
-    Checkpoint,
     Chunk,
     Complete,
     Decode,
@@ -50,7 +49,7 @@ from harness.traffic import BLOCK_TOKENS, Traffic
 from harness.world import World
 from unikv.advance import first_needed_page
 
-_ALWAYS = frozenset({"arrive", "admit", "chunk", "decode", "launch", "process"})
+_ALWAYS = COPY_CORE | TRANSFER_CORE | {"arrive", "admit", "chunk", "decode", "launch", "process"}
 """Operations that no swarm switches off: without them nothing happens."""
 
 FAMILIES: Mapping[str, frozenset[str]] = {
@@ -61,6 +60,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
     "layout": frozenset({"flush", "relieve"}),
     "host": COPY_NAMES,
     "network": TRANSFER_NAMES,
+    "rows": ROW_NAMES,
 }
 """Families that a subject may lack, with their operations; the others every engine needs."""
 
@@ -112,9 +112,11 @@ class Generator:
             raise InputError(
                 f"subject: families {unknown} are unknown; known: {', '.join(FAMILIES)}"
             )
-        absent = {"host": scenario.host, "network": scenario.peers}
+        absent = {"host": scenario.host, "network": scenario.peers, "rows": scenario.backend}
         families -= {family for family, section in absent.items() if section is None}
         left_out = frozenset().union(*(FAMILIES[name] for name in FAMILIES.keys() - families))
+        if scenario.checkpoints is None:
+            left_out |= TRACKED_NAMES
         weights = {**OPERATION_WEIGHTS, **scenario.weights}
         weights = {name: weight for name, weight in weights.items() if name not in left_out}
         if strategy == "swarm":
@@ -138,14 +140,30 @@ class Generator:
             self._frees_when_short = world.frees
         if world.open_step is not None:
             return self._between_launch_and_record(world)
-        if world.unordered_step is not None and percent(self._choices, self._barrier_percent):
-            return Barrier()
+        if world.unordered_step is not None:
+            results = self._results(world) if world.setup.pipeline else None
+            if results is not None:
+                return results
+            if percent(self._choices, self._barrier_percent):
+                return Barrier()
         below, bounds, choose = self._choices.below, self._bounds, self._choose
         for _ in range(_TRIES):
             operation = choose[bisect_right(bounds, below(bounds[-1]))](world)
             if operation is not None:
                 return operation
         return self._get_going(world)
+
+    def _results(self, world: World) -> Operation | None:
+        """What a pipeline does between a launch and its barrier: results of an earlier batch."""
+        step = world.unordered_step
+        assert step is not None
+        if len(world.steps) > 1 and self._choices.below(2):
+            return Process()
+        if self._choices.below(4) == 0:
+            return None
+        done = [r for r in world.running.values() if r.name not in step.requests and not r.prepared]
+        request = self._pick([r for r in done if r.length > r.prompt])
+        return Finish(request.name) if request else None
 
     def _get_going(self, world: World) -> Operation:
         """Something that is possible in any world; host waits would hide races from the clocks."""
@@ -179,12 +197,10 @@ class Generator:
             "abort": self._abort,
             "retract": self._retract,
             "advance": self._advance,
-            "checkpoint": self._checkpoint,
-            "cache_prefix": self._cache_prefix,
-            "evict_prefix": lambda world: EvictPrefix() if world.prefixes else None,
             "flush": self._flush,
             "relieve": self._relieve,
-            **CopyMakers(self._choices).by_name(),
+            **StateMakers(self._choices).by_name(),
+            **CopyMakers(self._choices, self._waits).by_name(),
             **TransferMakers(self._choices, self._waits).by_name(),
             "complete": self._complete,
             "host_sync": lambda world: HostSync(self._choices.below(2)),
@@ -273,6 +289,7 @@ class Generator:
             return self._give_back(world) if self._choices.below(2) else None
         first, *others = islice(queued.values(), 2)
         request = others[0] if others and self._choices.below(2) else first
+        request = reader_of_a_load(self._choices, world) or request
         return Admit(request.name, self._tokens(world))
 
     def _chunk(self, world: World) -> Operation | None:
@@ -308,11 +325,14 @@ class Generator:
         return self._retract(world)
 
     def _launch(self, world: World) -> Operation | None:
-        prepared = [r.name for r in world.running.values() if r.prepared]
+        prepared = [r.name for r in world.running.values() if r.prepared and r.saved is None]
         if not prepared:
             return None
         if len(world.steps) >= world.setup.steps_in_flight:
             return Process()
+        if world.setup.pipeline:
+            # A micro-batch is not all that is ready: the others come in the next ones.
+            prepared = prepared[: 1 + self._choices.below(len(prepared))]
         return Launch(tuple(prepared))
 
     def _process(self, world: World) -> Operation | None:
@@ -345,42 +365,18 @@ class Generator:
         if not world.window_bands:
             return None
         slots = world.setup.page_slots
+        floor = world.states.floor
         windows = [(band, world.setup.bands[band].window) for band in world.window_bands]
         ready = [
             r
             for r in world.running.values()
             if any(
-                r.window_first[band] < first_needed_page(r.length, window, slots)
+                r.window_first[band] < first_needed_page(floor(world, r), window, slots)
                 for band, window in windows
             )
         ]
         request = self._pick(ready)
         return Advance(request.name) if request else None
-
-    def _checkpoint(self, world: World) -> Operation | None:
-        if world.state_band < 0:
-            return None
-        ready = [r for r in world.running.values() if r.prepared and not r.checkpoint_due]
-        block_tokens = world.setup.block_pages * world.setup.page_slots
-        on_grid = [r for r in ready if (r.length + r.prepared) % block_tokens == 0]
-        request = self._pick(on_grid or ready)
-        return Checkpoint(request.name) if request else None
-
-    def _cache_prefix(self, world: World) -> Operation | None:
-        block_tokens = world.setup.block_pages * world.setup.page_slots
-        ready = [
-            r
-            for r in world.running.values()
-            if block_tokens <= r.length
-            and r.blocks
-            and r.blocks[: r.length // block_tokens] not in world.prefixes
-        ]
-        if world.state_band >= 0:
-            ready = [
-                r for r in ready if r.checkpoint_length and r.checkpoint_length % block_tokens == 0
-            ]
-        request = self._pick(ready)
-        return CachePrefix(request.name) if request else None
 
     def _flush(self, world: World) -> Operation | None:
         if world.frees == self._frees_at_flush:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from harness.choices import Choices, one_of
@@ -9,12 +10,19 @@ from harness.device.clock import PEERS
 from harness.ops import (
     AbortTransfer,
     AddPart,
+    AddPrefix,
+    BeginPrefixSend,
     BeginReceive,
     BeginSend,
     CloseSend,
     FailTransfer,
+    ForgetAbort,
     Operation,
+    PeerAbort,
+    PublishReceive,
+    RetireReceived,
     Round,
+    StallPeer,
 )
 from harness.world import World
 
@@ -27,8 +35,18 @@ TRANSFER_NAMES = frozenset(
         "abort_transfer",
         "fail_transfer",
         "round",
+        "begin_prefix_send",
+        "add_prefix",
+        "publish_receive",
+        "retire_received",
+        "peer_abort",
+        "forget_abort",
+        "stall_peer",
     }
 )
+
+TRANSFER_CORE = frozenset({"begin_send", "add_part", "round"})
+"""Without one of them no page of ours is ever in a peer's hands."""
 
 
 class TransferMakers:
@@ -53,6 +71,13 @@ class TransferMakers:
             "close_send": self._close_send,
             "abort_transfer": self._abort_transfer,
             "fail_transfer": self._fail_transfer,
+            "begin_prefix_send": self._begin_prefix_send,
+            "add_prefix": self._add_prefix,
+            "publish_receive": self._publish_receive,
+            "retire_received": self._retire_received,
+            "peer_abort": self._peer_abort,
+            "forget_abort": self._forget_abort,
+            "stall_peer": lambda world: StallPeer(self._choices.below(PEERS)),
             "round": lambda world: Round() if world.transfers.names() else None,
         }
 
@@ -67,8 +92,9 @@ class TransferMakers:
         return BeginReceive(self._name(), self._choices.below(PEERS), request)
 
     def _begin_send(self, world: World) -> Operation | None:
-        sending = {send.request for send in world.transfers.sends.values()}
-        request = one_of(self._choices, [name for name in world.running if name not in sending])
+        sending = Counter(send.request for send in world.transfers.sends.values())
+        ready = [name for name in world.running if sending[name] < PEERS]
+        request = one_of(self._choices, ready)
         if request is None:
             return None
         return BeginSend(self._name(), self._choices.below(PEERS), request)
@@ -98,3 +124,40 @@ class TransferMakers:
     def _fail_transfer(self, world: World) -> Operation | None:
         name = one_of(self._choices, list(world.network.handed) if world.network else [])
         return FailTransfer(name, self._choices.below(world.setup.ranks)) if name else None
+
+    def _publish_receive(self, world: World) -> Operation | None:
+        if world.network is None or not world.network.publishes_at_once:
+            return None
+        held = world.truth.transfers.held
+        name = one_of(self._choices, [name for name in world.transfers.receives if name in held])
+        return PublishReceive(name) if name else None
+
+    def _retire_received(self, world: World) -> Operation | None:
+        receives = world.transfers.receives.items()
+        name = one_of(self._choices, [name for name, part in receives if part.request])
+        return RetireReceived(name) if name else None
+
+    def _peer_abort(self, world: World) -> Operation | None:
+        """Of a transfer, of the one before, or of the next one, which is unknown still."""
+        names = [*world.transfers.names(), f"transfer{self._names + 1}"]
+        names += [f"transfer{self._names}"] if self._names else []
+        name = names[self._choices.below(len(names))]
+        rank = self._choices.below(world.setup.ranks)
+        return PeerAbort(name, self._choices.below(PEERS), rank)
+
+    def _forget_abort(self, world: World) -> Operation | None:
+        known = world.transfers.names()
+        name = one_of(self._choices, sorted(world.transfers.vetoed.difference(known)))
+        return ForgetAbort(name) if name else None
+
+    def _begin_prefix_send(self, world: World) -> Operation | None:
+        blocks = one_of(self._choices, list(world.prefixes))
+        if blocks is None:
+            return None
+        return BeginPrefixSend(self._name(), self._choices.below(PEERS), blocks)
+
+    def _add_prefix(self, world: World) -> Operation | None:
+        sends = world.transfers.sends.items()
+        ready = [name for name, send in sends if send.prefix is not None and not send.queued]
+        name = one_of(self._choices, ready)
+        return AddPrefix(name) if name else None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.device.launches import ModeledEvent
+from harness.parked import Parked
 from harness.requests import Prefix
 
 Blocks = tuple[int, ...]
@@ -36,7 +37,7 @@ class Backup:
     """A backup that is not over.
 
     Attributes:
-        blocks: the prefix that it saves.
+        blocks: the prefix that it saves; none if it saves a request.
         event: after it; None until it is submitted.
     """
 
@@ -49,13 +50,14 @@ class Load:
     """A load that is not over.
 
     Attributes:
-        blocks: the prefix that it brings back.
+        blocks: the prefix that it brings back; none if it brings a request back.
         prefix: where to.
         filling: ids of its owner pages that nobody has freed since.
         slot: its state slot, 0 for none or once it is freed.
         rows: per window band, the ids of the rows that it brings back.
         is_named: whether the ids name the rows.
         events: after each layer group; empty until it is submitted.
+        parked: the backup of the request that it brings back; empty for a prefix.
     """
 
     blocks: Blocks
@@ -65,6 +67,7 @@ class Load:
     rows: list[list[int]]
     is_named: bool
     events: tuple[ModeledEvent, ...] = ()
+    parked: str = ""
 
 
 @dataclass(slots=True)
@@ -74,15 +77,17 @@ class HostTierState:
     Attributes:
         saved: what is in host memory, least recently used first.
         backups, loads: copies that are not over, by name, oldest first.
+        parked: requests in host memory, by the name of the backup that saved each.
     """
 
     saved: dict[Blocks, Saved] = field(default_factory=dict)
     backups: dict[str, Backup] = field(default_factory=dict)
     loads: dict[str, Load] = field(default_factory=dict)
+    parked: dict[str, Parked] = field(default_factory=dict)
 
     def is_known(self, name: str) -> bool:
         """Whether a copy of that name is not over."""
-        return name in self.backups or name in self.loads
+        return name in self.backups or name in self.loads or name in self.parked
 
     def submitted(self) -> list[str]:
         """Copies whose end can be acknowledged, backups first."""

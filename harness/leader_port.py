@@ -44,6 +44,7 @@ class LeaderPort(RankPort):
     ) -> None:
         """Copy pages to host memory."""
         self._truth.backed_up(band, pages, slots)
+        self._note_strays("backup", band, pages, slots)
         super().copy_to_host(stream, band, pages, slots)
 
     def copy_from_host(
@@ -56,4 +57,15 @@ class LeaderPort(RankPort):
     ) -> None:
         """Copy pages back from host memory."""
         self._truth.loaded(band, layer_group, slots, pages)
+        self._note_strays("load", band, pages, slots)
         super().copy_from_host(stream, band, layer_group, slots, pages)
+
+    def _note_strays(
+        self, kind: str, band: int, pages: Sequence[int], slots: Sequence[int]
+    ) -> None:
+        truth = self._truth
+        ids = [truth.owner[band][page] for page in pages]
+        stray = truth.copies.pairs.strays(kind, band, ids, slots)
+        if stray:
+            text = f"band {truth.layout.bands[band].name!r}: {stray}"
+            truth.note("content", f"{kind} of another page", text)

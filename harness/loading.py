@@ -115,6 +115,7 @@ def check_scenario(scenario: Scenario, place: str) -> None:
             value = getattr(section, field)
             if isinstance(value, tuple) and value[0] > value[1]:
                 raise InputError(f"{place}: {field} is {list(value)}; want [lowest, highest]")
+    _check_backend(scenario, place)
     for name in scenario.weights:
         if name not in OPERATION_WEIGHTS:
             raise InputError(
@@ -169,6 +170,28 @@ def _check_ceiling(scenario: Scenario, plan: KVStoragePlan, place: str) -> None:
         raise InputError(
             f"{place}: rows {scenario.pressure.rows[1]} of {ids} ids each; at most"
             f" {TABLE_ENTRIES_MAX} entries"
+        )
+
+
+def _check_backend(scenario: Scenario, place: str) -> None:
+    """Refuse shares of more than all seeds, and strategies beside what hands slots out itself."""
+    backend, checkpoints = scenario.backend, scenario.checkpoints
+    if backend is not None and backend.in_step_percent + backend.side_stream_percent > 100:
+        raise InputError(
+            f"{place}: backend.in_step_percent {backend.in_step_percent} and side_stream_percent"
+            f" {backend.side_stream_percent} are shares of the same seeds; together at most 100"
+        )
+    if checkpoints is None:
+        return
+    low, high = checkpoints.interval_blocks
+    if low > high:
+        raise InputError(
+            f"{place}: checkpoints.interval_blocks is {[low, high]}; want [lowest, highest]"
+        )
+    if scenario.host is not None or scenario.peers is not None:
+        raise InputError(
+            f"{place}: checkpoints beside {'host' if scenario.host is not None else 'peers'}; loads"
+            " and receives bring slots that no strategy knows; leave one of the two out"
         )
 
 

@@ -33,6 +33,11 @@ NO_ANSWERS = (
 `Shortage` is an answer, though it is one of its own errors.
 """
 
+REFUSED_BY_TRANSFERS = frozenset(
+    {"take", "relieve", "begin_load", "begin_receive", "begin_send", "add_part", "close_send"}
+)
+"""Calls to which `TransferError` is an answer: they begin something, or wait for transfers."""
+
 
 def are_equally_short(answer: object, other: object) -> bool:
     """Whether two ranks refused alike: with the same figures, or both after a wait in vain.

@@ -5,14 +5,18 @@ It names transfers and requests, never pages; which pages peers may touch is tru
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from weakref import proxy
 
-from harness.requests import Request
+from harness.peers import Network
+from harness.requests import Prefix, Request
 from harness.scenario import CELL_BYTES
 
 if TYPE_CHECKING:
+    from harness.subject import NetworkSubject
     from harness.world import World
 
 
@@ -23,13 +27,25 @@ class Send:
     Attributes:
         request: whose pages go.
         queued: how many of its pages were queued so far, in `parts` parts.
+        started: parts that an engine was handed.
         is_closed: whether no part comes any more.
+        under_load: its parts that were queued while a load filled them.
+        prefix: the cached prefix whose pages go instead, locked until they are with the engine.
     """
 
     request: str
     queued: int = 0
     parts: int = 0
+    started: int = 0
     is_closed: bool = False
+    under_load: set[int] = field(default_factory=set)
+    prefix: Prefix | None = None
+
+    def unlock(self) -> None:
+        """Its pages are with the engine, or it is over: the cache may evict the prefix."""
+        if self.prefix is not None:
+            self.prefix.locks -= 1
+            self.prefix = None
 
 
 @dataclass(slots=True)
@@ -49,12 +65,42 @@ class NetworkState:
 
     Attributes:
         sends, receives: by name, oldest first.
+        given_up: transfers that the engine has aborted.
         isolated: transfers that were given up and are not proved quiet.
+        vetoed: names that a peer gave up while no transfer had them: none of them may begin.
+        forgotten: names whose abort is forgotten, so that none of them may begin.
+        owed: how many answers each rank owes, by rank, transfer and peer.
+        told: transfers of which one rank knows more than the others until the next round.
     """
 
     sends: dict[str, Send] = field(default_factory=dict)
     receives: dict[str, Receive] = field(default_factory=dict)
+    given_up: set[str] = field(default_factory=set)
     isolated: set[str] = field(default_factory=set)
+    vetoed: set[str] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
+    owed: Counter[tuple[int, str, str]] = field(default_factory=Counter)
+    told: set[str] = field(default_factory=set)
+    _evened_out: int = -1
+
+    def even_out(self, operation: int) -> None:
+        """A round: what one rank was told, all of them know."""
+        if self.told:
+            self._evened_out = operation
+            self.told &= self.vetoed
+
+    def is_uneven(self, operation: int) -> bool:
+        """Whether in this operation one rank knew what the others had still to hear."""
+        return bool(self.told) or self._evened_out == operation
+
+    def ending(self) -> set[str]:
+        """Transfers that wait for nothing more of the engine's."""
+        opened = {name for name, send in self.sends.items() if not send.is_closed}
+        return set(self.names()) - (opened - self.given_up - self.isolated)
+
+    def may_begin(self, name: str) -> bool:
+        """Whether a transfer may get this name."""
+        return name not in self.names() and name not in self.forgotten
 
     def names(self) -> list[str]:
         """Transfers that are not over, sends first."""
@@ -64,9 +110,9 @@ class NetworkState:
         """The receive that a request waits for, with its name."""
         return next((n, part) for n, part in self.receives.items() if part.request == request)
 
-    def send_of(self, request: str) -> str:
-        """The send of a request's pages that is not over; empty when there is none."""
-        return next((name for name, send in self.sends.items() if send.request == request), "")
+    def sends_of(self, request: str) -> list[str]:
+        """The sends of a request's pages that are not over, oldest first."""
+        return [name for name, send in self.sends.items() if send.request == request]
 
 
 class Ears:
@@ -77,7 +123,17 @@ class Ears:
 
     def handed(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
         """An engine was handed pages: truth knows them from now on."""
-        self._world.truth.handed(name, kind, pages)
+        world = self._world
+        world.truth.handed(name, kind, pages)
+        if name in world.transfers.vetoed:
+            text = f"{name} is handed over, though a peer was told that it never begins"
+            world.truth.note("ledger", "transfer begins after its abort was answered", text)
+        send = world.transfers.sends.get(name)
+        if send is not None and world.network is not None:
+            world.probes["sent_after_a_load"] += world.network.parts(name) in send.under_load
+            world.probes["prefix_sent"] += send.prefix is not None
+            send.unlock()
+            send.started += 1
 
     def received(self, band: int, page: int) -> bytes:
         """What a peer writes into a page, which its id holds from now on."""
@@ -87,24 +143,99 @@ class Ears:
         world.truth.content[band][unit] = bytearray(data)
         return data
 
+    def given_up(self, name: str) -> None:
+        """An engine was told to stop a transfer."""
+        self._world.truth.transfer_isolated(name)
+
+    def waits_for(self, name: str) -> None:
+        """The allocator lets the host wait for a transfer, which must be able to end by itself."""
+        truth, network = self._world.truth, self._world.network
+        if network is not None and network.handed[name].peer in network.stalled:
+            self._world.probes["waited_for_a_stalled_peer"] += 1
+        if name in truth.transfers.isolated:
+            text = f"the host waits for {name}, which was given up: only a proof in a round ends it"
+            truth.note("capacity", "wait for an isolated transfer", text)
+
     def waited_out(self, name: str) -> None:
         """The allocator has waited for a transfer: its pages are free, its round still comes."""
         self._world.probes["transfer_waited_out"] += 1
         self._world.truth.transfer_over(name)
 
 
+def connect(world: World) -> Network | None:
+    """The peers of a world, and an engine for each of its ranks; None where it has no peers."""
+    setup = world.setup.network
+    if setup is None:
+        return None
+    # They hear the world, which has them: a plain reference would keep all of it.
+    network = Network(world.device, Ears(proxy(world)), world.lockstep, setup)
+    for rank, port in enumerate(world.ports):
+        port.network = network.rank(rank, port)
+    return network
+
+
+def tell_rank(world: World, rank: int, name: str, peer: str) -> None:
+    """A peer tells one rank that it gives a transfer up."""
+    world.asked = True
+    world.transfers.owed[rank, name, peer] += 1
+    world.transfers.told.add(name)
+    world.ports[rank].begin_call()
+    cast("NetworkSubject", world.subjects[rank]).abort_for(name, peer)
+
+
+def hear_answers(world: World) -> int:
+    """Every rank answers the peers that gave transfers up; how many answers there were."""
+    state, uses = world.transfers, world.truth.transfers
+    count = 0
+    if world.network_subject is None:
+        return count
+    for rank, subject in enumerate(world.subjects):
+        for name, peer in cast("NetworkSubject", subject).acknowledgements():
+            count += 1
+            state.owed[rank, name, peer] -= 1
+            if state.owed[rank, name, peer] < 0:
+                text = f"rank {rank} answers {peer} about {name}, which it has answered before"
+                world.truth.note("ledger", "answer that nobody waits for", text)
+            if name in uses.uses:
+                text = f"rank {rank} answers {peer} that {name} is quiet, but its pages are in use"
+                world.truth.note("ledger", "answer before the end", text)
+    world.probes["peer_answered"] += count
+    return count
+
+
 def has_queued_parts(world: World, request: str) -> bool:
     """Whether a send of the request's pages has parts that no engine knows."""
-    name = world.transfers.send_of(request)
-    if not name or world.network is None or name in world.transfers.isolated:
+    return any(_has_queued_parts(world, name) for name in world.transfers.sends_of(request))
+
+
+def _has_queued_parts(world: World, name: str) -> bool:
+    if world.network is None or name in world.transfers.isolated:
         return False
     return world.network.parts(name) < world.transfers.sends[name].parts
+
+
+def abort(world: World, name: str) -> None:
+    """Give a transfer up on every rank."""
+    world.transfers.given_up.add(name)
+    world.ask("abort_transfer", name)
+
+
+def note_admission(world: World, name: str, peer: str) -> None:
+    """A transfer with `peer` has begun; note it where too much of the peer is in quarantine."""
+    network, subject = world.network, world.network_subject
+    assert network is not None
+    assert subject is not None
+    handed = [network.handed[kept] for kept in world.transfers.isolated if kept in network.handed]
+    kept_back = sum(entry.peer == peer for entry in handed)
+    if kept_back >= subject.quarantine_max:
+        text = f"{name} begins with {peer}, of which {kept_back} transfers are in quarantine"
+        world.truth.note("capacity", "transfer with a peer in quarantine", text)
 
 
 def give_up_receive(world: World, request: Request) -> None:
     """Abort the receive of a request on every rank, then free its rows."""
     name, receive = world.transfers.receive_of(request.name)
-    world.ask("abort_transfer", name)
+    abort(world, name)
     world.probes["transfer_given_up"] += 1
     free_rows(world, name, receive)
 
@@ -117,18 +248,15 @@ def free_rows(world: World, name: str, receive: Receive) -> None:
     world.release(request)
 
 
-def detach_send(world: World, request: str) -> None:
-    """A send of pages that no engine knows yet is given up before they are freed."""
-    name = world.transfers.send_of(request)
-    if not name:
-        return
-    send = world.transfers.sends[name]
-    queued = has_queued_parts(world, request)
-    send.request = ""
-    if name in world.transfers.isolated:
-        return
-    if not send.is_closed or queued:
-        world.probes["send_given_up"] += 1
-        world.ask("abort_transfer", name)
-    else:
-        world.probes["freed_under_a_send"] += 1
+def detach_sends(world: World, request: str) -> None:
+    """Sends of pages that no engine knows yet are given up before the pages are freed."""
+    for name in world.transfers.sends_of(request):
+        send = world.transfers.sends[name]
+        send.request = ""
+        if name in world.transfers.isolated:
+            continue
+        if not send.is_closed or _has_queued_parts(world, name):
+            world.probes["send_given_up"] += 1
+            abort(world, name)
+        else:
+            world.probes["freed_under_a_send"] += 1

@@ -23,6 +23,8 @@ OPERATIONS_MAX = 100_000
 """Operations of a seed; with those that bring it to rest they have to fit into a case file."""
 
 WORKERS_MAX = 256
+FUZZER_SEED_MAX = (1 << 31) - 1
+EXPLAIN_SEEDS_MAX = 1_000_000
 UNTIL_MAX = 200_000
 """Operations that a case file may hold."""
 

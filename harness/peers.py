@@ -57,6 +57,14 @@ class Listener(Protocol):
         """What a peer writes into a page."""
         ...
 
+    def given_up(self, name: str) -> None:
+        """The first rank's engine was told to stop a transfer."""
+        ...
+
+    def waits_for(self, name: str) -> None:
+        """The allocator lets the host wait until every rank's engine is quiet."""
+        ...
+
     def waited_out(self, name: str) -> None:
         """The allocator let the host wait until every rank's engine was quiet."""
         ...
@@ -68,6 +76,8 @@ class Network:
     Attributes:
         handed: transfers that engines know of, by name.
         patience: rounds that a host wait lasts.
+        publishes_at_once: whether receives need no later round to be published.
+        stalled: peers that do not get on.
     """
 
     def __init__(
@@ -77,6 +87,8 @@ class Network:
         self.listener = listener
         self.lockstep = lockstep
         self.patience = setup.patience
+        self.publishes_at_once = setup.publishes_at_once
+        self.stalled: set[str] = set()
         self._refusals = setup.refusals
         self.handed: dict[str, Handed] = {}
         self._fences = 0
@@ -135,10 +147,14 @@ class Network:
         self._fences += 1
         return self._fences
 
+    def is_stalled(self, lane: int) -> bool:
+        """Whether the work of a lane is that of a peer that stands still."""
+        return lane >= FIRST_LANE and PEER_NAMES[lane - FIRST_LANE] in self.stalled
+
     def get_on(self, rank: int) -> None:
         """Let a rank's engine end one piece of work."""
         for lane in range(FIRST_LANE, LANES):
-            if self.device.complete(rank, lane, 1):
+            if not self.is_stalled(lane) and self.device.complete(rank, lane, 1):
                 return
 
 
@@ -176,6 +192,8 @@ class RankNetwork:
     def abort(self, name: str) -> Proof:
         """Stop a transfer; what will prove that nothing touches its pages."""
         entry = self._network.handed[name]
+        if self._rank == 0:
+            self._network.listener.given_up(name)
         if entry.refusals[self._rank]:
             entry.refusals[self._rank] -= 1
             return NoProof("the engine does not answer")
@@ -213,6 +231,12 @@ class RankNetwork:
         self._port.note_host_read("transfer wait")
         self._network.get_on(self._rank)
         return Patience.LEFT if asked < self._network.patience else Patience.OUT
+
+    def waits_for(self, names: Sequence[str]) -> None:
+        """A wait for these transfers begins."""
+        if self._rank == 0:
+            for name in names:
+                self._network.listener.waits_for(name)
 
     def waited_out(self, names: Sequence[str]) -> None:
         """A wait for these transfers has ended well on every rank."""

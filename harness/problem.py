@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+SPACE_NAMES = {"rows": "request row", "row memory": "memory of row", "staging": "staging buffer"}
+"""What a unit of a memory space is called where it belongs to no band."""
+
+
+class BrokenSubject(Exception):
+    """A subject raised something that is no answer: the run cannot go on."""
+
 
 class Problem(NamedTuple):
     """A broken promise seen while an operation ran."""

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from unikv.device.port import RowContent
+
 
 class Phase(Enum):
     """Where a request is in its life."""
@@ -16,6 +18,10 @@ class Phase(Enum):
     QUEUED = "queued"
     RUNNING = "running"
     RECEIVING = "receiving"  # a peer writes its prompt's pages
+    PAUSED = "paused"  # it holds its pages, and its row is somebody else's
+    SAVING = "saving"  # its backup has host slots and is not submitted
+    PARKED = "parked"  # its pages are in host memory, or on the way there
+    LOADING = "loading"  # it has pages again, and their load is not submitted
 
 
 @dataclass(slots=True)
@@ -29,7 +35,7 @@ class Request:
         name: stable name in the trace.
         prompt, output: tokens to prefill and to decode.
         blocks: names of the prompt's shareable blocks, outermost first.
-        row: its row of the request table, -1 while queued.
+        row: its row of the request table, -1 while queued or paused.
         pages: virtual pages, in order of position.
         length: tokens whose forward was launched.
         prepared: tokens with slots that the next launch will write.
@@ -40,6 +46,9 @@ class Request:
         last_step: the newest step that was launched with it, 0 for none.
         source: slot of a cached prefix that its first launch resumes from, 0 for a fresh state.
         source_key: the cached prefix that `source` belongs to, locked until that launch.
+        saved: the memory of the row that it gave up, until that is restored; None for none.
+        came_from: who wrote its first pages: `peer`, `host`, or empty for its own prefill.
+        resumed: how often it came back from host memory.
     """
 
     name: str
@@ -60,6 +69,9 @@ class Request:
     last_step: int = 0
     source: int = 0
     source_key: tuple[int, ...] = ()
+    saved: RowContent | None = None
+    came_from: str = ""
+    resumed: int = 0
 
     @property
     def total(self) -> int:
@@ -80,6 +92,8 @@ class Request:
         self.slot = self.checkpoint = self.checkpoint_length = 0
         self.stateful = self.checkpoint_due = False
         self.source, self.source_key = 0, ()
+        self.saved = None
+        self.came_from = ""
 
 
 class Holds:

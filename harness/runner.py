@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 
@@ -40,13 +40,14 @@ from harness.ops import (
     Operation,
     Outcome,
 )
+from harness.problem import BrokenSubject
 from harness.scenario import Scenario, Setup
 from harness.setup import draw_setup
 from harness.subject import Book
 from harness.traffic import Traffic
 from harness.unikv_subject import UnikvSubject
 from harness.violation import Violation
-from harness.world import BrokenSubject, SubjectFactory, World
+from harness.world import SubjectFactory, World
 
 PAGES_COMPARED_ALWAYS = 512
 """Arenas up to this many pages have their whole books compared after every operation."""
@@ -206,8 +207,12 @@ class Run:
         """The operations that bring the world to an empty rest."""
         world = self.world
         yield IdleCheck()
-        for name in world.transfers.names():
+        transfers = world.transfers.names()
+        for name in transfers:
             yield AbortTransfer(name)
+        if transfers:
+            # A cached prefix that a peer waits for is locked until a round has heard of the abort.
+            yield IdleCheck()
         for name in list(world.requests):
             yield Abort(name)
         for name in [*world.host.backups, *world.host.loads]:
@@ -244,8 +249,12 @@ class Run:
         ):
             if counters[counter]:
                 probes[probe] = counters[counter]
-        if world.truth.copies.waits:
-            probes["fence_waited"] = world.truth.copies.waits
+        for probe, times in (
+            ("fence_waited", world.truth.copies.waits),
+            ("two_floats_relocated", world.truth.two_floats_moved),
+        ):
+            if times:
+                probes[probe] = times
         return SeedResult(
             scenario=scenario,
             seed=seed,
@@ -261,6 +270,10 @@ class Run:
             trace=tuple(self.trace) if self.violations else (),
             setup=world.setup,
         )
+
+
+RunFactory = Callable[[Setup, str | None, SubjectFactory], Run]
+"""Builds a run: `Run` itself, or somebody who wants to see more of one."""
 
 
 @contextmanager
@@ -291,6 +304,7 @@ def run_seed(
     strategy: str = "swarm",
     traffic: Traffic | None = None,
     subject: SubjectFactory = UnikvSubject,
+    build: RunFactory = Run,
 ) -> SeedResult:
     """Generate and run one seed, up to its first violation or an empty rest.
 
@@ -303,12 +317,13 @@ def run_seed(
         strategy: `random` or `swarm`.
         traffic: real requests to arrive instead of drawn ones.
         subject: the allocator under test: builds one for a layout and a rank's device.
+        build: makes the run.
     """
     choices = SeedChoices(seed)
     setup = draw_setup(scenario, choices)
     if ranks is not None:
         setup = msgspec.structs.replace(setup, ranks=ranks)
-    run = Run(setup, plant, subject)
+    run = build(setup, plant, subject)
     world = run.world
     generator = Generator(scenario, choices, strategy, traffic, world.subjects[0].families)
     for _ in range(operations):
@@ -330,9 +345,10 @@ def run_trace(
     plant: str | None = None,
     until: int | None = None,
     subject: SubjectFactory = UnikvSubject,
+    build: RunFactory = Run,
 ) -> SeedResult:
     """Run a stored trace, up to its first violation or operation `until` (inclusive)."""
-    run = Run(setup, plant, subject)
+    run = build(setup, plant, subject)
     for operation in trace[: None if until is None else until + 1]:
         run.execute(operation)
         if run.violations:

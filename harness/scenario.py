@@ -8,11 +8,13 @@ are refused, and every figure has bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from unikv.cache.checkpoint_policy import CheckpointStrategy
 from unikv.declare import ModelDeclaration
 from unikv.device.port import BandLayout, HostLayout, StorageLayout
 from unikv.plan import KVStoragePlan, SubPoolKind
@@ -51,13 +53,26 @@ OPERATION_WEIGHTS: Mapping[str, int] = {
     "acknowledge": 16,
     "cancel_copy": 3,
     "drop_saved": 4,
+    "begin_save": 6,
+    "begin_resume": 16,
     "begin_receive": 8,
     "begin_send": 12,
     "add_part": 20,
     "close_send": 14,
     "abort_transfer": 2,
     "fail_transfer": 1,
+    "begin_prefix_send": 2,
+    "add_prefix": 8,
+    "publish_receive": 24,
+    "retire_received": 6,
+    "peer_abort": 2,
+    "forget_abort": 1,
+    "stall_peer": 1,
     "round": 24,
+    "pause": 8,
+    "resume": 16,
+    "restore_row": 20,
+    "finish_cached": 6,
 }
 """How often each operation is tried, relative to the others; a scenario overrides by name."""
 
@@ -130,12 +145,15 @@ class Loop(_Part, frozen=True, kw_only=True):
         overlap_percent: how many seeds overlap steps with scheduling; the others run the forward on
             the schedule stream and process it before anything else happens.
         read_end_percent: how many seeds have a backend that declares the end of shared reads.
+        pipeline_percent: how many seeds keep micro-batches in flight, each with a barrier of its
+            own after the results of an earlier one; the others have the overlap loop.
     """
 
     steps_in_flight: tuple[Annotated[int, Meta(ge=1, le=8)], Annotated[int, Meta(ge=1, le=8)]]
     read_end_percent: Percent = 75
     unknown_writes_percent: Percent = 0
     overlap_percent: Percent = 100
+    pipeline_percent: Percent = 0
 
 
 class HostMemory(_Part, frozen=True, kw_only=True):
@@ -156,10 +174,41 @@ class Peers(_Part, frozen=True, kw_only=True):
     Attributes:
         patience: rounds for which a host wait for a transfer lasts.
         refusals: how often an engine cannot be told to stop before it can.
+        at_once_percent: how many seeds publish a receive in the iteration that takes it.
     """
 
     patience: Span
     refusals: tuple[Count, Count] = (0, 1)
+    at_once_percent: Percent = 30
+
+
+class Backend(_Part, frozen=True, kw_only=True):
+    """What forwards keep and do beside the pages of their batch.
+
+    Attributes:
+        row_memory_percent: how many seeds keep memory per request row.
+        in_step_percent, side_stream_percent: how many seeds commit states and row memory after the
+            body, on its own stream or on a side stream; in the others the body does it.
+        captured_percent: how many seeds replay captured graphs, which find their state slots in a
+            static buffer.
+    """
+
+    row_memory_percent: Percent = 0
+    in_step_percent: Percent = 0
+    side_stream_percent: Percent = 0
+    captured_percent: Percent = 0
+
+
+class Checkpoints(_Part, frozen=True, kw_only=True):
+    """Where states are kept for others to resume.
+
+    Attributes:
+        strategies: of which each seed draws one.
+        interval_blocks: blocks of a prompt between two checkpoints of a strategy with a grid.
+    """
+
+    strategies: Annotated[tuple[CheckpointStrategy, ...], Meta(min_length=1, max_length=8)]
+    interval_blocks: Span = (1, 1)
 
 
 class Floors(_Part, frozen=True, kw_only=True):
@@ -182,6 +231,8 @@ class Scenario(_Part, frozen=True, kw_only=True):
         page_slots: page size of every token band, in slots.
         host: the host tier; without one nothing is backed up.
         peers: network peers; without them nothing is sent or received.
+        backend: what forwards do beside; without it they have no row memory and no late work.
+        checkpoints: who takes checkpoints of states, and where; without it whoever asks.
         weights: how often each operation is tried, by its name; 0 leaves it out.
         floors, probes: what a healthy run must reach.
     """
@@ -195,6 +246,8 @@ class Scenario(_Part, frozen=True, kw_only=True):
     loop: Loop
     host: HostMemory | None = None
     peers: Peers | None = None
+    backend: Backend | None = None
+    checkpoints: Checkpoints | None = None
     ranks: Annotated[int, Meta(ge=1, le=8)] = 2
     weights: dict[str, Count] = {}
     floors: Floors = Floors()
@@ -225,10 +278,38 @@ class HostSetup(_Part, frozen=True, kw_only=True):
 
 
 class NetworkSetup(_Part, frozen=True, kw_only=True):
-    """How patient the host is with transfer engines, and how deaf they are."""
+    """How patient the host is with transfer engines, how deaf they are, and when ids leave."""
 
     patience: Natural
     refusals: Count
+    publishes_at_once: bool = False
+
+
+class Commit(Enum):
+    """Where a forward leaves the states and the row memory of its batch."""
+
+    BODY = "body"
+    IN_STEP = "in_step"  # after the body, on its stream
+    SIDE_STREAM = "side_stream"  # behind the body, on a stream that joins it before it is recorded
+
+
+class BackendSetup(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """What the forwards of one engine do beside."""
+
+    row_memory: bool = False
+    commit: Commit = Commit.BODY
+    captured: bool = False
+
+
+PLAIN = BackendSetup()
+"""Forwards that read and write the pages of their batch and do nothing beside."""
+
+
+class CheckpointSetup(_Part, frozen=True, kw_only=True):
+    """A strategy and its grid, in tokens; 0 for the strategy that has none."""
+
+    strategy: CheckpointStrategy
+    interval: Count
 
 
 class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -248,6 +329,19 @@ class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
     layer_groups: LayerGroups = 1
     host: Annotated[tuple[HostSetup, ...], Meta(max_length=16)] = ()
     network: NetworkSetup | None = None
+    pipeline: bool = False
+    backend: BackendSetup = PLAIN
+    checkpoints: CheckpointSetup | None = None
+
+    @property
+    def has_static_buffers(self) -> bool:
+        """Whether some kernel of a forward finds its state slots in a static buffer."""
+        return self.backend.captured or self.backend.commit is not Commit.BODY
+
+    @property
+    def staging_buffers(self) -> int:
+        """One upload a step: as many buffers as steps that may be unprocessed, of each kind."""
+        return self.steps_in_flight * (1 + self.has_static_buffers)
 
     def layout(self) -> StorageLayout:
         """The storage's memory spaces, as the library wants them."""

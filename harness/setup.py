@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
 from harness.scenario import (
     CELL_BYTES,
     PAGES_MAX,
+    PLAIN,
     TABLE_ENTRIES_MAX,
+    BackendSetup,
     BandSetup,
+    CheckpointSetup,
+    Commit,
     HostSetup,
     NetworkSetup,
     Scenario,
     Setup,
     entry_cells,
 )
+from unikv.cache.checkpoint_policy import CheckpointPolicy, CheckpointStrategy
+from unikv.errors import ArgumentError
 from unikv.geometry import MHA
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
 
@@ -61,6 +71,8 @@ def check_setup(setup: Setup, place: str) -> None:
     if setup.total_bytes % CELL_BYTES or setup.sink_bytes % CELL_BYTES:
         raise InputError(f"{place}: setup bytes must be multiples of {CELL_BYTES}, one stamp")
     _check_host(setup, place)
+    _check_loop(setup, place)
+    _check_checkpoints(setup, place)
     if setup.rows * setup.row_pages > TABLE_ENTRIES_MAX:
         raise InputError(
             f"{place}: setup.rows {setup.rows} x row_pages {setup.row_pages} entries; at most"
@@ -102,7 +114,7 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
                 id_count=ids,
             )
         )
-    return Setup(
+    setup = Setup(
         ranks=scenario.ranks,
         sink_bytes=largest,
         total_bytes=largest + usable,
@@ -117,7 +129,12 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
         layer_groups=groups,
         host=_draw_host(scenario, plan, page_bytes, usable, choices),
         network=_draw_network(scenario, choices),
+        backend=_draw_backend(scenario, choices),
+        checkpoints=_draw_checkpoints(scenario, bands, choices),
     )
+    if scenario.loop.pipeline_percent and percent(choices, scenario.loop.pipeline_percent):
+        setup = msgspec.structs.replace(setup, overlap=True, pipeline=True)
+    return setup
 
 
 def _draw_host(
@@ -141,7 +158,62 @@ def _draw_network(scenario: Scenario, choices: Choices) -> NetworkSetup | None:
     if scenario.peers is None:
         return None
     patience = between(choices, *scenario.peers.patience)
-    return NetworkSetup(patience=patience, refusals=between(choices, *scenario.peers.refusals))
+    return NetworkSetup(
+        patience=patience,
+        refusals=between(choices, *scenario.peers.refusals),
+        publishes_at_once=percent(choices, scenario.peers.at_once_percent),
+    )
+
+
+def _draw_backend(scenario: Scenario, choices: Choices) -> BackendSetup:
+    backend = scenario.backend
+    if backend is None:
+        return PLAIN
+    has_row_memory = percent(choices, backend.row_memory_percent)
+    draw, commit = choices.below(100), Commit.BODY
+    if draw < backend.in_step_percent:
+        commit = Commit.IN_STEP
+    elif draw < backend.in_step_percent + backend.side_stream_percent:
+        commit = Commit.SIDE_STREAM
+    captured = percent(choices, backend.captured_percent)
+    return BackendSetup(row_memory=has_row_memory, commit=commit, captured=captured)
+
+
+def _draw_checkpoints(
+    scenario: Scenario, bands: Sequence[BandSetup], choices: Choices
+) -> CheckpointSetup | None:
+    part = scenario.checkpoints
+    if part is None or not any(band.kind == "state" for band in bands):
+        return None
+    strategy = part.strategies[choices.below(len(part.strategies))]
+    blocks = between(choices, *part.interval_blocks)
+    has_grid = strategy is not CheckpointStrategy.NO_BUFFER
+    block_tokens = scenario.requests.block_pages * scenario.page_slots
+    return CheckpointSetup(strategy=strategy, interval=blocks * block_tokens if has_grid else 0)
+
+
+def _check_loop(setup: Setup, place: str) -> None:
+    if setup.pipeline and not setup.overlap:
+        raise InputError(
+            f"{place}: setup.pipeline is true and setup.overlap false; a pipeline keeps steps in"
+            " flight, so want both"
+        )
+
+
+def _check_checkpoints(setup: Setup, place: str) -> None:
+    part = setup.checkpoints
+    if part is None:
+        return
+    if all(band.kind != "state" for band in setup.bands) or setup.host or setup.network:
+        raise InputError(
+            f"{place}: setup.checkpoints with bands {[band.kind for band in setup.bands]},"
+            f" {len(setup.host)} pieces of host memory and network {setup.network}; want a state"
+            " band, and neither of the others"
+        )
+    try:
+        CheckpointPolicy(part.strategy, part.interval)
+    except ArgumentError as error:
+        raise InputError(f"{place}: setup.checkpoints: {error}") from error
 
 
 def _check_host(setup: Setup, place: str) -> None:

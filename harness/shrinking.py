@@ -1,88 +1,267 @@
 """Smaller cases: `shrink` applied to traces, with "the same signature" as the predicate.
 
-The order is: fewer operations, then smaller numbers in them, then the earlier text.  A candidate
-that breaks another promise is another finding and does not count as failing.
+The insight: a trace that begins with its setup is one sequence, so a storage is made simpler by the
+same passes as an operation, and whatever is tried is tried as a whole.  A candidate that breaks
+another promise is another finding and does not count as failing.
+
+Not known here: what simpler is (`harness.simpler`, `harness.simpler_setup`), which of two traces is
+smaller (`harness.canonical`), and what time it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import msgspec
 
+from harness.canonical import Item, Size
 from harness.case import Case
 from harness.ops import Operation
 from harness.ops.base import Op
 from harness.runner import run_trace
-from shrink import Budget, delete_pairs, delete_runs, reduce, replace_items, truncate
+from harness.scenario import Setup
+from harness.short_traces import short_traces
+from harness.simpler import (
+    canonically_named,
+    fewer_names,
+    longer_prompts,
+    merged,
+    names_of,
+    other_names,
+    plain_operations,
+    plainer_kinds,
+    smaller_numbers,
+    without,
+    without_cache,
+)
+from harness.simpler_setup import fewer_slots, lower, simpler_setups
+from harness.violation import Violation
+from shrink import (
+    ALONE,
+    SILENT,
+    Ahead,
+    Budget,
+    DoesNotFail,
+    Observer,
+    Pass,
+    Reduction,
+    behind,
+    by_name,
+    delete_pairs,
+    delete_runs,
+    exchange_items,
+    merge_items,
+    move_items,
+    reduce,
+    replace_items,
+    replace_pairs,
+    rewrite,
+    truncate,
+)
 
-AnyOp = TypeVar("AnyOp", bound=Op)
+Run = Callable[[Setup, Sequence[Op]], Sequence[Violation]]
+"""Runs operations on a new world and gives back what was found first."""
+
+Met = Callable[[Setup, Sequence[Op], Violation], None]
+"""Keeps a failure of another signature that a candidate showed."""
 
 
-def shrink_case(case: Case, budget: Budget) -> Case:
+class Memory(Protocol):
+    """Verdicts that outlive the process, for a reduction that goes on where it was ended."""
+
+    def recall(self, items: Sequence[Item]) -> bool | None:
+        """Whether a candidate fails; None where it was not run."""
+        ...
+
+    def remember(self, items: Sequence[Item], *, fails: bool) -> None:
+        """Keep whether a candidate fails."""
+        ...
+
+
+class Forgetful:
+    """No memory: every reduction begins anew."""
+
+    def recall(self, items: Sequence[Item]) -> bool | None:
+        """Nothing was kept."""
+        return None
+
+    def remember(self, items: Sequence[Item], *, fails: bool) -> None:
+        """Nothing is kept."""
+
+
+def dropped(setup: Setup, operations: Sequence[Op], violation: Violation) -> None:
+    """What becomes of a failure of another signature where nobody wants it."""
+
+
+FORGETFUL = Forgetful()
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a reduction works with besides its case; none of it changes the result.
+
+    Attributes:
+        observer: told of each pass and each run.
+        ahead: where candidates can run before they are asked for.
+        memory: verdicts of an earlier reduction of the same case.
+        met: keeps failures of other signatures; they are never followed.
+    """
+
+    observer: Observer = SILENT
+    ahead: Ahead[Item] = ALONE
+    memory: Memory = FORGETFUL
+    met: Met = dropped
+
+
+MEANS = Means()
+
+DELETIONS: tuple[Pass[Item], ...] = (
+    truncate,
+    by_name(names_of, without, delete_runs, name="delete_names"),
+    delete_runs,
+)
+REPLACEMENTS: tuple[Pass[Item], ...] = (
+    replace_items(smaller_numbers, name="smaller_numbers"),
+    rewrite(fewer_names, name="fewer_names"),
+    merge_items(merged),
+    delete_pairs,
+    replace_items(plainer_kinds, name="plainer_kinds"),
+    rewrite(longer_prompts, name="longer_prompts"),
+    rewrite(without_cache, name="without_cache"),
+    rewrite(other_names, name="other_names"),
+    move_items,
+    rewrite(canonically_named, name="canonical_names"),
+)
+PASSES: tuple[Pass[Item], ...] = (
+    *(behind(1, run) for run in DELETIONS),
+    replace_items(simpler_setups, name="simpler_setup"),
+    rewrite(fewer_slots, name="fewer_slots"),
+    *(behind(1, run) for run in REPLACEMENTS),
+    replace_pairs(lower, name="lower_numbers"),
+    rewrite(short_traces, name="short_traces"),
+    behind(1, exchange_items(plain_operations)),
+)
+"""What is tried on a trace behind its setup, cheapest first."""
+
+
+def shrink_case(
+    case: Case, budget: Budget, *, means: Means = MEANS, run: Run | None = None
+) -> Case:
     """The smallest case found that fails with the same signature.
 
     Args:
         case: a case that fails when it is replayed.
         budget: when to stop with the best so far.
+        means: who watches, helps and remembers.
+        run: runs candidates instead of this process.
 
     Returns:
         A case whose last operation breaks the promise; `case` itself if nothing smaller fails.
+
+    Raises:
+        DoesNotFail: if the case does not fail with its signature.
     """
+    here = runner_of(case)
     signature = case.violation.signature
+    reduction = shrink_run(case.setup, case.operations, run or here, signature, budget, means=means)
+    return smaller_case(case, reduction)
 
-    def fails(trace: Sequence[Operation]) -> bool:
-        result = run_trace(case.setup, trace, plant=case.plant)
-        return any(found.signature == signature for found in result.violations)
 
-    operations = shrink_trace(case.operations, fails, budget)
-    result = run_trace(case.setup, operations, plant=case.plant)
-    violation = next(found for found in result.violations if found.signature == signature)
-    return msgspec.structs.replace(case, operations=operations, violation=violation)
+def smaller_case(case: Case, reduction: Reduction[Item]) -> Case:
+    """The case with what a reduction left of it.
+
+    Raises:
+        DoesNotFail: if that does not fail, as where verdicts were remembered of another program.
+    """
+    setup, operations = parted(reduction.result)
+    for violation in runner_of(case)(setup, operations):
+        if violation.signature == case.violation.signature:
+            return msgspec.structs.replace(
+                case,
+                setup=setup,
+                operations=cast(tuple[Operation, ...], operations),
+                violation=violation,
+            )
+    raise DoesNotFail(
+        f"shrink: the smallest of {reduction.executions} candidates does not fail when it is run"
+        f" again; remembered verdicts must be of this program, so forget them and begin anew"
+    )
+
+
+def runner_of(case: Case) -> Run:
+    """Runs what a case is about, with its planted fault, in this process."""
+
+    def run(setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
+        return run_trace(setup, cast(Sequence[Operation], operations), plant=case.plant).violations
+
+    return run
+
+
+def shrink_run(
+    setup: Setup,
+    operations: Sequence[Op],
+    run: Run,
+    signature: str,
+    budget: Budget,
+    *,
+    means: Means = MEANS,
+) -> Reduction[Item]:
+    """The smallest setup and operations found that fail with the same signature.
+
+    Raises:
+        DoesNotFail: if the operations do not fail with it.
+    """
+    memory = means.memory
+
+    def fails(items: Sequence[Item]) -> bool:
+        known = memory.recall(items)
+        if known is not None:
+            return known
+        candidate = parted(items)
+        found = run(*candidate)
+        failed = any(violation.signature == signature for violation in found)
+        if found and not failed:
+            means.met(*candidate, found[0])
+        memory.remember(items, fails=failed)
+        return failed
+
+    return reduce(
+        (setup, *operations),
+        fails,
+        order=Size,
+        key=lambda item: item,
+        passes=PASSES,
+        budget=budget,
+        observer=means.observer,
+        ahead=means.ahead,
+    )
+
+
+def parted(items: Sequence[Item]) -> tuple[Setup, tuple[Op, ...]]:
+    """The setup that a trace begins with, and its operations."""
+    setup, *operations = items
+    assert isinstance(setup, Setup)
+    return setup, tuple(cast(list[Op], operations))
 
 
 def shrink_trace(
-    trace: Sequence[AnyOp], fails: Callable[[Sequence[AnyOp]], bool], budget: Budget
-) -> tuple[AnyOp, ...]:
-    """The smallest trace found that still fails.
+    trace: Sequence[Op], fails: Callable[[Sequence[Op]], bool], budget: Budget
+) -> tuple[Op, ...]:
+    """The smallest trace found that still fails, where the setup has to stay as it is.
 
     Args:
         trace: operations that fail.
         fails: whether a trace does.
         budget: when to stop with the best so far.
     """
-    return reduce(
-        trace,
-        fails,
-        order=_size,
-        key=msgspec.json.encode,
-        passes=(truncate, delete_runs, delete_pairs, replace_items(_simpler)),
+    reduction = reduce(
+        tuple[Item, ...](trace),
+        lambda items: fails(cast(Sequence[Op], items)),
+        order=Size,
+        key=lambda item: item,
+        passes=DELETIONS + REPLACEMENTS,
         budget=budget,
-    ).result
-
-
-def _size(trace: Sequence[Op]) -> tuple[int, int, bytes]:
-    """Smaller is better: operations, then the sum of their numbers, then their text."""
-    numbers = sum(_weight(getattr(op, name)) for op in trace for name in op.__struct_fields__)
-    return len(trace), numbers, msgspec.json.encode(trace)
-
-
-def _weight(value: object) -> int:
-    if isinstance(value, int):
-        return value
-    return len(value) if isinstance(value, tuple) else 0
-
-
-def _simpler(operation: AnyOp) -> Iterator[AnyOp]:
-    """The same operation with one smaller number or one shorter list, the smallest first."""
-    for name in operation.__struct_fields__:
-        value = getattr(operation, name)
-        smaller: Sequence[object] = ()
-        if isinstance(value, int):
-            smaller = sorted({n for n in (0, 1, value // 2, value - 1) if 0 <= n < value})
-        elif isinstance(value, tuple) and value:
-            shorter = [value[:at] + value[at + 1 :] for at in range(len(value))]
-            smaller = shorter if len(value) == 1 else [(), *shorter]
-        for candidate in smaller:
-            yield msgspec.structs.replace(operation, **{name: candidate})
+    )
+    return cast(tuple[Op, ...], reduction.result)

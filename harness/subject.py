@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from unikv.device.port import Event, Stream
+from unikv.device.port import Event, RowContent, Stream
 
 
 class Answer(NamedTuple):
@@ -94,11 +94,13 @@ class HoldRecord(NamedTuple):
         kind: `receive_hold`, `network_send` or `network_receive`.
         band: index of the band.
         pages: physical pages.
+        isolated: whether it was given up, so that no take waits for it.
     """
 
     kind: str
     band: int
     pages: frozenset[int]
+    isolated: bool
 
 
 class RoundAnswer(NamedTuple):
@@ -118,7 +120,12 @@ class NetworkSubject(Protocol):
 
     It is built on a device whose `network` is this rank's transfer engine and link to the others.
     `TransferError` is a legal answer of `take`, of whatever else makes room, and of beginning one.
+
+    Attributes:
+        quarantine_max: transfers of one peer in quarantine with which it gets no new one.
     """
+
+    quarantine_max: int
 
     def begin_receive(self, name: str, peer: str, pages: int, slots: int) -> Answer:
         """Take rows for a receive and hold them; a later round publishes their ids."""
@@ -140,6 +147,22 @@ class NetworkSubject(Protocol):
         """Give a transfer up, before its ids are freed."""
         ...
 
+    def publish_receive(self, name: str) -> None:
+        """Publish a held receive now, unless some rank was asked to stop it."""
+        ...
+
+    def abort_for(self, name: str, requester: str) -> None:
+        """A peer gave a transfer up, known or not, and told this rank."""
+        ...
+
+    def acknowledgements(self) -> list[tuple[str, str]]:
+        """Answers that this rank owes, each once: a transfer that is quiet, and who asked."""
+        ...
+
+    def forget_abort(self, name: str) -> None:
+        """No transfer of this name begins any more."""
+        ...
+
     def transfer_round(self) -> RoundAnswer:
         """Agree with the other ranks and carry it out."""
         ...
@@ -150,6 +173,26 @@ class NetworkSubject(Protocol):
 
     def quarantined(self) -> list[str]:
         """Transfers that wait for proof."""
+        ...
+
+
+class RowSubject(Protocol):
+    """What a subject of the family `rows` offers beside `Subject`.
+
+    A row that is handed out contains what its last holder left.  Nothing is written then: whoever
+    launches next resets it, or it is written whole.
+    """
+
+    def reset_new_rows(self, stream: Stream) -> tuple[int, ...]:
+        """Reset every row that was handed out and not written since, on a forward's stream."""
+        ...
+
+    def save_row(self, row: int) -> RowContent:
+        """A copy of a row's memory, behind every forward launched so far."""
+        ...
+
+    def restore_row(self, row: int, content: RowContent) -> None:
+        """Write a row whole, behind every forward launched so far; it is not reset any more."""
         ...
 
 
@@ -212,8 +255,8 @@ class Subject(Protocol):
 
     Attributes:
         families: operation families it supports beyond requests and steps, and the generator
-            keeps to them: `windows`, `state`, `prefix`, `layout` if it can move pages, `host` and
-            `network` if it satisfies `HostSubject` and `NetworkSubject` too.
+            keeps to them: `windows`, `state`, `prefix`, `layout` if it can move pages; `host`,
+            `network` and `rows` if it satisfies `HostSubject`, `NetworkSubject`, `RowSubject` too.
         shares_bytes: whether any band may use any free byte, which tells the judge of a refusal
             which layouts exist.
     """

@@ -31,12 +31,14 @@ class TransferTruth:
         uses: transfers that were handed to an engine and are not over, by name.
         held: rows taken for receives that were not published, as ids per band, by name.
         stuck: per band, pages freed under transfers that are not over, with their names.
+        isolated: transfers whose engine was told to stop: only a proof ends them.
     """
 
     bands: int
     uses: dict[str, TransferUse] = field(default_factory=dict)
     held: dict[str, list[list[int]]] = field(default_factory=dict)
     stuck: list[dict[int, set[str]]] = field(default_factory=list)
+    isolated: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.stuck = [{} for _ in range(self.bands)]
@@ -52,6 +54,7 @@ class TransferTruth:
         """A transfer is over; (band, page) of what was stuck under it alone."""
         self.held.pop(name, None)
         self.uses.pop(name, None)
+        self.isolated.discard(name)
         loose = []
         for band, stuck in enumerate(self.stuck):
             for page in [page for page, names in stuck.items() if name in names]:
@@ -66,6 +69,10 @@ class TransferTruth:
         names = {name for name, use in self.uses.items() if page in use.pages[band]}
         if names:
             self.stuck[band][page] = names
+
+    def kept(self, band: int) -> set[int]:
+        """Pages of `band` that no wait can free: those of isolated transfers."""
+        return {page for name in self.isolated for page in self.uses[name].pages[band]}
 
     def bound(self, band: int, page: int) -> str:
         """A page gets an id; a transfer that still touches it, if any."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from harness.copies import CopyTruth
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
-from harness.problem import Problem, StepUse
+from harness.problem import SPACE_NAMES, Problem, StepUse
 from harness.transfers import TransferTruth
 from unikv.device.port import StorageLayout
 
@@ -38,6 +38,7 @@ class Truth:
         problems: what was seen since last cleared.
         tokens: owner page -> the blocks of the prompt up to its end, for pages inside such blocks.
         state_tokens: state slot -> the blocks and the length whose state was copied there.
+        two_floats_moved: operations in which one float's pages moved after another's.
         reserved: per band, pages handed to loads that no id names yet, with the load's name.
         copies: what is in host memory, and the copies in flight.
         transfers: pages that peers may touch, and those that were freed under them.
@@ -65,6 +66,8 @@ class Truth:
         self.problems: list[Problem] = []
         self.tokens: dict[int, tuple[int, ...]] = {}
         self.state_tokens: dict[int, tuple[tuple[int, ...], int]] = {}
+        self.two_floats_moved = 0
+        self._float_moved = (-1, -1)
         self.reserved: list[dict[int, str]] = [{} for _ in layout.bands]
         self.copies = CopyTruth(layout)
         self.transfers = TransferTruth(len(layout.bands))
@@ -229,6 +232,12 @@ class Truth:
                     )
                     self.note("content", "send of wrong bytes", text)
 
+    def transfer_isolated(self, transfer: str) -> None:
+        """An engine was told to stop a transfer: until there is proof, its pages stay."""
+        self.revision += 1
+        if transfer in self.transfers.uses:
+            self.transfers.isolated.add(transfer)
+
     def transfer_over(self, transfer: str) -> None:
         """A transfer is over for its pages: what was stuck under it may pend on a step."""
         self.revision += 1
@@ -238,6 +247,10 @@ class Truth:
 
     def moved(self, band: int, sources: Sequence[int]) -> None:
         """The allocator submits a copy of pages of `band`."""
+        if 0 < band < len(self.layout.bands) - 1:
+            moved_at, first = self._float_moved
+            self.two_floats_moved += moved_at == self._device.operation and first != band
+            self._float_moved = (self._device.operation, band)
         transfer = self.transfers.moving(band, sources)
         if transfer:
             name = self.layout.bands[band].name
@@ -307,7 +320,7 @@ class Truth:
         if kind == "host":
             return "host", f"granule {unit} of host memory {name}"
         if kind != "arena":
-            return kind, {"rows": "request row", "staging": "staging buffer"}[kind] + f" {unit}"
+            return kind, f"{SPACE_NAMES[kind]} {unit}"
         owner = self._granule_owner[unit]
         low = unit * self._device.granule
         if owner:

@@ -17,11 +17,12 @@ from harness.subject import (
 from unikv.alloc.page_usage import PageUse
 from unikv.cache.host_copies import Load
 from unikv.cache.host_tier import HostCopy, HostTier
-from unikv.device.port import CopyDevice, Event, StorageLayout, Stream
+from unikv.device.port import CopyDevice, Event, RowContent, RowMemoryDevice, StorageLayout, Stream
 from unikv.disagg.board import Board
 from unikv.disagg.quarantine import QuarantineLimits
 from unikv.disagg.rounds import TransferRounds
 from unikv.disagg.transfer_waiter import NetworkTransferWaiter
+from unikv.requests import RowMemory
 from unikv.storage import KVStorage
 
 _NO_BOOK = Book(b"", (0, 0), (0, 0, 0, 0))
@@ -30,8 +31,8 @@ TRANSFERS_MAX = 8
 LIMITS = QuarantineLimits(transfers=2, pages=64)
 
 
-class _NotedWaiter(NetworkTransferWaiter):
-    """Tells its rank's network which waits have ended well."""
+class NotedWaiter(NetworkTransferWaiter):
+    """Tells its rank's network which waits begin, and which have ended well."""
 
     __slots__ = ("_board_of", "_network")
 
@@ -41,16 +42,18 @@ class _NotedWaiter(NetworkTransferWaiter):
         self._network = network
 
     def wait(self, names: Sequence[str]) -> None:
+        waited = [t.name for t in self._board_of.transfers() if set(t.uses) & set(names)]
+        self._network.waits_for(waited)
         super().wait(names)
-        holders = [self._board_of.holder(name).name for name in names]
-        self._network.waited_out(list(dict.fromkeys(holders)))
+        self._network.waited_out(waited)
 
 
 class UnikvSubject:
     """A `KVStorage` on one rank's port."""
 
-    families = frozenset({"windows", "state", "prefix", "layout", "host", "network"})
+    families = frozenset({"windows", "state", "prefix", "layout", "host", "network", "rows"})
     shares_bytes = True
+    quarantine_max = LIMITS.transfers
 
     def __init__(self, layout: StorageLayout, device: CopyDevice) -> None:
         network = getattr(device, "network", None)
@@ -59,9 +62,12 @@ class UnikvSubject:
             self.storage = KVStorage(layout, device)
         else:
             board = Board(network, network, TRANSFERS_MAX, LIMITS)
-            waiter = _NotedWaiter(board, network)
+            waiter = NotedWaiter(board, network)
             self.storage = KVStorage(layout, device, waiter=waiter)
             self._transfers = TransferRounds(self.storage.chain, board)
+        self._row_memory: RowMemory | None = None
+        if isinstance(device, RowMemoryDevice):
+            self._row_memory = RowMemory(self.storage.requests, device)
         # The pages below the first one that a band can claim, which every book starts with.
         self._bands = [
             (band, bytes(band.axis.pages_of_span(0, len(band.states))[0]))
@@ -105,6 +111,24 @@ class UnikvSubject:
     def free_row(self, row: int) -> None:
         """Return a request row."""
         self.storage.requests.give_back(row)
+
+    @property
+    def row_memory(self) -> RowMemory:
+        """What its rows need when they change hands."""
+        assert self._row_memory is not None, "the device keeps no memory of rows"
+        return self._row_memory
+
+    def reset_new_rows(self, stream: Stream) -> tuple[int, ...]:
+        """Reset what was handed out."""
+        return self.row_memory.reset_new_rows(stream)
+
+    def save_row(self, row: int) -> RowContent:
+        """Copy a row's memory away."""
+        return self.row_memory.save(row)
+
+    def restore_row(self, row: int, content: RowContent) -> None:
+        """Write a row's memory whole."""
+        self.row_memory.restore(row, content)
 
     def launch_step(self, number: int) -> None:
         """Open a forward step."""
@@ -219,6 +243,22 @@ class UnikvSubject:
         """Give a transfer up."""
         self._rounds.abort(name)
 
+    def publish_receive(self, name: str) -> None:
+        """Publish a held receive now."""
+        self._rounds.receives.publish(name)
+
+    def abort_for(self, name: str, requester: str) -> None:
+        """A peer gave a transfer up."""
+        self._rounds.abort_for(name, requester)
+
+    def acknowledgements(self) -> list[tuple[str, str]]:
+        """Answers that this rank owes to peers."""
+        return [(name, requester) for name, requester in self._rounds.acknowledgements()]
+
+    def forget_abort(self, name: str) -> None:
+        """No transfer of this name begins any more."""
+        self._rounds.forget(name)
+
     def transfer_round(self) -> RoundAnswer:
         """Agree with the other ranks."""
         report = self._rounds.round()
@@ -227,8 +267,12 @@ class UnikvSubject:
 
     def holds(self) -> list[HoldRecord]:
         """Holds and transfers that are not over."""
-        holds = self.storage.chain.ledger.held.holds()
-        return [HoldRecord(hold.use.value, hold.band, hold.pages) for hold in holds if hold.pages]
+        held = self.storage.chain.ledger.held
+        return [
+            HoldRecord(hold.use.value, hold.band, hold.pages, hold.name in held.isolated)
+            for hold in held.holds()
+            if hold.pages
+        ]
 
     def quarantined(self) -> list[str]:
         """Transfers that wait for proof."""

@@ -17,13 +17,23 @@ from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
 from harness.host import HostTierState
 from harness.leader_port import LeaderPort
-from harness.lockstep import LeftAlone, Lockstep
-from harness.mistakes import NO_ANSWERS, are_equally_short, broken_promise, is_of_the_harness
-from harness.network import Ears, NetworkState, detach_send
-from harness.peers import Network
+from harness.lockstep import MEETS_ONCE, LeftAlone, Lockstep
+from harness.mistakes import (
+    NO_ANSWERS,
+    REFUSED_BY_TRANSFERS,
+    are_equally_short,
+    broken_promise,
+    is_of_the_harness,
+)
+from harness.network import NetworkState, connect, detach_sends
+from harness.pipeline import results_first
+from harness.problem import BrokenSubject
 from harness.requests import Holds, Phase, Prefix, Request
+from harness.rows import RowBook
 from harness.scenario import Setup
 from harness.stamps import Stamps
+from harness.states import states_of
+from harness.static_buffers import buffers_of
 from harness.subject import Answer, HostSubject, NetworkSubject, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
@@ -33,10 +43,6 @@ from unikv.errors import Shortage, TransferError
 SubjectFactory = Callable[[StorageLayout, CopyDevice], Subject]
 
 
-class BrokenSubject(Exception):
-    """A subject raised something that is no answer: the run cannot go on."""
-
-
 class World:
     """One run: two or more ranks of one subject under one engine.
 
@@ -44,7 +50,8 @@ class World:
         setup: the concrete storage and engine.
         subjects, ports: one per rank.
         requests: by name, in order of arrival.
-        queued, running, receiving: the same by phase; who lost everything leads the queue.
+        queued, running, waiting, paused: by phase; who lost everything leads the queue, and who
+            waits holds pages while a peer or a copy works on them.
         prefixes: cached beginnings of prompts, least recently used first.
         steps: recorded, unprocessed steps, oldest first.
         open_step: launched and not recorded.
@@ -55,7 +62,7 @@ class World:
         books: the first rank's account of every band after the last operation.
         capacity_answers: refusals of takes and answers of reliefs that are not judged yet, each
             with the pages of every band that were asked for.
-        host, transfers: the engine's account of its host tier and of its network transfers.
+        host, transfers, rows, states: the engine's account of each.
         network: every rank's transfer engine; None where there are no peers.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
@@ -63,30 +70,25 @@ class World:
     def __init__(self, setup: Setup, factory: SubjectFactory = UnikvSubject) -> None:
         self.setup = setup
         self.layout = setup.layout()
-        # One upload a step: as many buffers as steps that may be unprocessed at once.
-        self.device = ModeledDevice(self.layout, setup.ranks, setup.steps_in_flight)
+        self.device = ModeledDevice(self.layout, setup.ranks, setup.staging_buffers)
         self.truth = Truth(self.layout, self.device)
         # Truth knows the device, and the device asks it only when something was found.
         self.device.witness = proxy(self.truth)
-        self.engine = Engine(self.device, setup.steps_in_flight)
+        self.engine = Engine(self.device, setup.steps_in_flight, buffers_of(setup))
         self.ports: list[RankPort] = [LeaderPort(self.device, self.truth)]
         self.ports += [RankPort(self.device, rank) for rank in range(1, setup.ranks)]
         self._rank_range = range(setup.ranks)
         self.lockstep = Lockstep(setup.ranks)
         self.transfers = NetworkState()
-        self.network: Network | None = None
-        if setup.network is not None:
-            ears = Ears(proxy(self))
-            self.network = Network(self.device, ears, self.lockstep, setup.network)
-            for rank, port in enumerate(self.ports):
-                port.network = self.network.rank(rank, port)
+        self.network = connect(self)
         self.subjects = [factory(self.layout, port) for port in self.ports]
         self._doors = list(zip(self.ports, self.subjects, strict=True))
         self._followers = range(1, setup.ranks)
         self.requests: dict[str, Request] = {}
         self.queued: OrderedDict[str, Request] = OrderedDict()
         self.running: dict[str, Request] = {}
-        self.receiving: dict[str, Request] = {}
+        self.waiting: dict[str, Request] = {}
+        self.paused: dict[str, Request] = {}
         self.prefixes: OrderedDict[tuple[int, ...], Prefix] = OrderedDict()
         self.steps: list[Step] = []
         self.open_step: Step | None = None
@@ -109,6 +111,8 @@ class World:
         self.answers: list[object] = []
         self.capacity_answers: list[tuple[Shortage | bool, tuple[int, ...]]] = []
         self.host = HostTierState()
+        self.rows = RowBook(setup, self.subjects[0].families)
+        self.states = states_of(setup)
         self.stamps = Stamps().draw
 
     @property
@@ -161,7 +165,7 @@ class World:
         except NO_ANSWERS as error:
             if is_of_the_harness(error):
                 raise
-            if self.network is not None and isinstance(error, TransferError):
+            if isinstance(error, TransferError) and name in REFUSED_BY_TRANSFERS:
                 return error.with_traceback(None)
             self.truth.note(*broken_promise(name, arguments, error))
             raise BrokenSubject from error
@@ -169,10 +173,10 @@ class World:
     def _call_in_step(self, name: str, arguments: Sequence[Any]) -> list[Any]:
         """Call every rank where calls may meet in a collective."""
         try:
-            return self.lockstep.run(lambda rank: self._call(rank, name, arguments))
+            meet = self.lockstep.meet_once if name in MEETS_ONCE else self.lockstep.run
+            return meet(lambda rank: self._call(rank, name, arguments))
         except LeftAlone as error:
-            text = f"{name}: {error}"
-            self.truth.note("divergence", "a rank is left alone in a collective", text)
+            self.truth.note("divergence", "a rank is left alone", f"{name}: {error}")
             raise BrokenSubject from error
 
     def take(self, pages: int, slots: int) -> Answer | None:
@@ -359,33 +363,37 @@ class World:
 
     def receive(self, request: Request) -> None:
         """A queued request waits for a peer from now on."""
-        self.receiving[request.name] = self.queued.pop(request.name)
+        self.waiting[request.name] = self.queued.pop(request.name)
         request.phase = Phase.RECEIVING
 
     def received(self, request: Request) -> None:
         """A peer has written a request's whole prompt: it runs from now on."""
-        self.running[request.name] = self.receiving.pop(request.name)
+        self.running[request.name] = self.waiting.pop(request.name)
         request.phase = Phase.RUNNING
         request.length, request.stateful = request.prompt, request.slot > 0
+        request.came_from = "peer"
         block_pages = self.setup.block_pages
         self.truth.remember_prefix(request.pages, 0, request.blocks, block_pages)
 
     def forget(self, request: Request) -> None:
-        """A queued request is gone."""
-        del self.requests[request.name], self.queued[request.name]
+        """A request that holds nothing is gone."""
+        del self.requests[request.name]
+        self.queued.pop(request.name, None)
 
     def release(self, request: Request) -> None:
         """Give back everything a running request holds; it waits at the head of the queue."""
-        tails = [request.pages[request.window_first[band] :] for band in self.window_bands]
-        slots = [slot for slot in (request.slot, request.checkpoint) if slot]
-        if request.source_key:
-            self.prefixes[request.source_key].locks -= 1
-        detach_send(self, request.name)
-        self.let_go(request.pages, tails)
-        self.free_slots(slots)
-        self.order_tables()
-        self.ask("free_row", request.row)
-        by_phase = self.running if request.phase is Phase.RUNNING else self.receiving
+        with results_first(self, request):
+            tails = [request.pages[request.window_first[band] :] for band in self.window_bands]
+            slots = self.states.ended(self, request)
+            if request.source_key:
+                self.prefixes[request.source_key].locks -= 1
+            detach_sends(self, request.name)
+            self.let_go(request.pages, tails)
+            self.free_slots(slots)
+            if request.row >= 0:
+                self.rows.give_back(self, request)
+        phases = {Phase.RUNNING: self.running, Phase.PAUSED: self.paused}
+        by_phase = phases.get(request.phase, self.waiting)
         self.queued[request.name] = by_phase.pop(request.name)
         request.reset()
         self.queued.move_to_end(request.name, last=False)

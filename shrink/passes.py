@@ -19,9 +19,9 @@ Not known here: what items mean, and which pass runs when.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from shrink.problem import Problem
+from shrink.problem import Pass, Reducible
 
 T = TypeVar("T")
 
@@ -29,17 +29,7 @@ PAIRS_MAX = 190
 """Most pairs of one sequence that `delete_pairs` tries: as many as 20 items have."""
 
 
-class Pass(Protocol[T]):
-    """One way to propose smaller candidates, with a name for progress and results."""
-
-    @property
-    def __name__(self) -> str: ...
-
-    def __call__(self, problem: Problem[T], /) -> None:
-        """Offer candidates to `problem` until none of this kind helps, or the budget ends."""
-
-
-def truncate(problem: Problem[T]) -> None:
+def truncate(problem: Reducible[T]) -> None:
     """Cut useless items off the end, by binary search over prefixes.
 
     No progress means: without its last item the sequence does not fail. The prefix found is the
@@ -61,7 +51,7 @@ def truncate(problem: Problem[T]) -> None:
             low = middle + 1
 
 
-def delete_runs(problem: Problem[T]) -> None:
+def delete_runs(problem: Reducible[T]) -> None:
     """Delete runs of neighbours of any length, down to single items.
 
     No progress means: the failure needs every single item; the sequence is 1-minimal.
@@ -73,7 +63,7 @@ def delete_runs(problem: Problem[T]) -> None:
     _delete_halving(problem)
 
 
-def delete_pairs(problem: Problem[T]) -> None:
+def delete_pairs(problem: Reducible[T]) -> None:
     """Delete two items that only go together, such as an opening and its closing.
 
     The nearest pairs come first, up to the distance where there are more than `PAIRS_MAX`: once
@@ -115,7 +105,7 @@ def replace_items(simpler: Callable[[T], Iterable[T]], *, name: str = "replace_i
     in on it by halves (0, a half, three quarters, ..., one less) make a binary search of it.
     """
 
-    def replace(problem: Problem[T]) -> None:
+    def replace(problem: Reducible[T]) -> None:
         before: tuple[T, ...] = ()
         while problem.best is not before:
             before = problem.best
@@ -128,7 +118,7 @@ def replace_items(simpler: Callable[[T], Iterable[T]], *, name: str = "replace_i
     return replace
 
 
-def _delete_guessing(problem: Problem[T]) -> None:
+def _delete_guessing(problem: Reducible[T]) -> None:
     """Delete the longest run before each needed item, guessing its length from the last one.
 
     Each search goes down to one item before it gives up, so a sweep that deletes nothing has
@@ -145,7 +135,7 @@ def _delete_guessing(problem: Problem[T]) -> None:
         guess = deleted
 
 
-def _delete_before(problem: Problem[T], high: int, guess: int) -> int:
+def _delete_before(problem: Reducible[T], high: int, guess: int) -> int:
     """Delete a run that ends at `high`, as long as the search finds; give back its length."""
     whole = problem.best
     return largest_working(
@@ -155,7 +145,7 @@ def _delete_before(problem: Problem[T], high: int, guess: int) -> int:
     )
 
 
-def _delete_halving(problem: Problem[T]) -> None:
+def _delete_halving(problem: Reducible[T]) -> None:
     """Delete runs side by side, of half the sequence, of a quarter, and so on down to two items."""
     length = len(problem.best) // 2
     while length >= 2:
@@ -176,7 +166,7 @@ def _distance_max(length: int) -> int:
     return distance
 
 
-def _replace_at(problem: Problem[T], index: int, simpler: Callable[[T], Iterable[T]]) -> bool:
+def _replace_at(problem: Reducible[T], index: int, simpler: Callable[[T], Iterable[T]]) -> bool:
     best = problem.best
     return any(
         problem.try_((*best[:index], variant, *best[index + 1 :]))

@@ -10,15 +10,11 @@ Not known here: what an item is, what running a sequence means, and what time it
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+from shrink.ahead import ALONE, Ahead, Comparable, Foreseen
 
 T = TypeVar("T")
-
-
-class Comparable(Protocol):
-    """A value that can be ordered against others of its kind, such as an int or a tuple."""
-
-    def __lt__(self, other: Any, /) -> bool: ...
 
 
 class DoesNotFail(ValueError):
@@ -87,11 +83,38 @@ class Silent:
 SILENT = Silent()
 
 
+class Reducible(Protocol[T]):
+    """What a pass works on: a problem, or a view of one."""
+
+    @property
+    def best(self) -> tuple[T, ...]:
+        """Smallest failing sequence so far. The same object until a candidate is accepted."""
+        ...
+
+    def try_(self, candidate: Sequence[T], /) -> bool:
+        """Make `candidate` the best if it is smaller and fails; say whether it now is."""
+        ...
+
+
+class Pass(Protocol[T]):
+    """One way to propose smaller candidates, with a name for progress and results."""
+
+    @property
+    def __name__(self) -> str: ...
+
+    def __call__(self, problem: Reducible[T], /) -> None:
+        """Offer candidates to `problem` until none of this kind helps, or the budget ends."""
+
+
+def _no_pass(problem: Reducible[T], /) -> None:
+    """What runs before the first pass."""
+
+
 class Problem(Generic[T]):
     """The best failing sequence so far, and what it cost to get there.
 
     Invariant: `best` fails, and each new best is smaller than the one before. Only `try_`
-    changes anything.
+    changes it, and `run` what is being tried.
 
     Args:
         sequence: where to start. It is run once, whatever the deadline says.
@@ -103,6 +126,7 @@ class Problem(Generic[T]):
             of them is ever run.
         budget: executions and time to spend.
         observer: told of each execution.
+        ahead: where candidates can run before they are asked for.
 
     Raises:
         DoesNotFail: if `sequence` does not fail.
@@ -117,15 +141,20 @@ class Problem(Generic[T]):
         key: Callable[[T], Hashable],
         budget: Budget,
         observer: Observer = SILENT,
+        ahead: Ahead[T] = ALONE,
     ) -> None:
         self._fails = fails
         self._order = order
         self._key = key
         self._budget = budget
         self._observer = observer
+        self._ahead = ahead
+        self._run: Pass[T] = _no_pass
         self._verdicts: dict[tuple[Hashable, ...], bool] = {}
         self._cache_hits = 0
         self._best = tuple(sequence)
+        self._best_size = order(self._best)
+        self._begin = self._best
         if not self._execute(self._best, self._keys(self._best)):
             raise DoesNotFail(
                 f"reduce: the given sequence of {len(self._best)} items does not fail; only a "
@@ -148,7 +177,17 @@ class Problem(Generic[T]):
         """Candidates answered from memory."""
         return self._cache_hits
 
-    def try_(self, candidate: Sequence[T]) -> bool:
+    def run(self, run: Pass[T]) -> None:
+        """Run a pass.
+
+        Raises:
+            OutOfBudget: if it needs more executions than the budget allows.
+        """
+        self._run, self._begin = run, self._best
+        self._observer.started(run.__name__)
+        run(self)
+
+    def try_(self, candidate: Sequence[T], /) -> bool:
         """Make `candidate` the best if it is smaller and fails; say whether it now is.
 
         A candidate that is not smaller costs nothing, and one seen before costs no execution.
@@ -157,11 +196,12 @@ class Problem(Generic[T]):
             OutOfBudget: if an execution is needed that the budget does not allow.
         """
         proposed = tuple(candidate)
-        if not self._order(proposed) < self._order(self._best):
+        size = self._order(proposed)
+        if not size < self._best_size:
             return False
         if not self._verdict(proposed):
             return False
-        self._best = proposed
+        self._best, self._best_size = proposed, size
         return True
 
     def _verdict(self, proposed: tuple[T, ...]) -> bool:
@@ -172,7 +212,14 @@ class Problem(Generic[T]):
             return known
         if self.executions >= self._budget.executions_max or self._budget.deadline():
             raise OutOfBudget
+        room = self._ahead.room()
+        if room:
+            foreseen = Foreseen(self._begin, self._order, self._known, room)
+            self._ahead.expect(foreseen.play(self._run))
         return self._execute(proposed, keys)
+
+    def _known(self, proposed: tuple[T, ...]) -> bool | None:
+        return self._verdicts.get(self._keys(proposed))
 
     def _execute(self, proposed: tuple[T, ...], keys: tuple[Hashable, ...]) -> bool:
         failed = self._fails(proposed)

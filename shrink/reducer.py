@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from shrink.passes import Pass
-from shrink.problem import SILENT, Budget, Comparable, Observer, OutOfBudget, Problem
+from shrink.ahead import ALONE, Ahead, Comparable
+from shrink.problem import SILENT, Budget, Observer, OutOfBudget, Pass, Problem
 
 T = TypeVar("T")
 
@@ -38,6 +38,7 @@ def reduce(
     passes: Sequence[Pass[T]],
     budget: Budget,
     observer: Observer = SILENT,
+    ahead: Ahead[T] = ALONE,
 ) -> Reduction[T]:
     """Make a failing sequence as small as the passes can.
 
@@ -56,6 +57,7 @@ def reduce(
         passes: cheapest first, such as `(truncate, delete_runs, delete_pairs)`.
         budget: when to stop with the best so far.
         observer: told of each pass and each execution.
+        ahead: where candidates can run before they are asked for; the result is the same.
 
     Returns:
         The smallest sequence found. If it is complete and `delete_runs` is among the passes,
@@ -64,15 +66,16 @@ def reduce(
     Raises:
         DoesNotFail: if `fails(sequence)` is false.
     """
-    problem = Problem(sequence, fails, order=order, key=key, budget=budget, observer=observer)
+    problem = Problem(
+        sequence, fails, order=order, key=key, budget=budget, observer=observer, ahead=ahead
+    )
     passes_run: list[str] = []
     index = 0
     try:
         while index < len(passes):
             before = problem.best
             passes_run.append(passes[index].__name__)
-            observer.started(passes[index].__name__)
-            passes[index](problem)
+            problem.run(passes[index])
             index = index + 1 if problem.best is before else 0
         complete = True
     except OutOfBudget:

@@ -6,6 +6,7 @@ yes are compared where they happen; refusals are judged here.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import lru_cache
 
 from harness.check.layout_search import layout_exists
@@ -36,6 +37,8 @@ def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) ->
     if shortage.kind == "ids" and _ids_are_short(world, demand):
         return []
     if shortage.kind == "bytes" and not _layout_exists(world, demand):
+        if world.truth.transfers.isolated and _layout_exists_without_quarantine(world, demand):
+            world.probes["refused_for_a_quarantine"] += 1
         return []
     if shortage.kind == "host slots" and _host_slots_are_short(world, demand):
         return []
@@ -85,13 +88,24 @@ def _layout_exists(world: World, demand: tuple[int, ...]) -> bool:
             truth.bound[band] + demand[band] <= pool
             for band, pool in enumerate(world.subjects[0].pool_pages())
         )
+    kept = [truth.transfers.kept(band) for band in world.band_range]
     bands = tuple(
-        (
-            part.page_bytes,
-            truth.bound[band] + len(truth.reserved[band]),
-            min(truth.reserved[band], default=0),
-            max(truth.reserved[band], default=-1) + 1,
-        )
-        for band, part in enumerate(layout.bands)
+        _band(world, band, own | truth.reserved[band].keys()) for band, own in enumerate(kept)
     )
     return bool(_search(layout.total_bytes, layout.sink_bytes, bands, demand))
+
+
+def _layout_exists_without_quarantine(world: World, demand: tuple[int, ...]) -> bool:
+    layout = world.layout
+    bands = tuple(_band(world, band, own.keys()) for band, own in enumerate(world.truth.reserved))
+    return bool(_search(layout.total_bytes, layout.sink_bytes, bands, demand))
+
+
+def _band(world: World, band: int, pinned: Set[int]) -> tuple[int, int, int, int]:
+    """What the search must know of a band in which these pages may not move."""
+    truth = world.truth
+    # Whoever froze a page that nobody owns any more still needs it.
+    stuck = truth.transfers.stuck[band].keys() & pinned
+    used = truth.bound[band] + len(truth.reserved[band]) + len(stuck)
+    size = world.layout.bands[band].page_bytes
+    return size, used, min(pinned, default=0), max(pinned, default=-1) + 1

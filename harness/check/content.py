@@ -99,7 +99,7 @@ def _images(world: World) -> list[Violation]:
     found = []
     for rank, state in enumerate(world.device.ranks):
         image = state.image
-        for space in ("arena", "maps", "rows", "staging", "host"):
+        for space in ("arena", "maps", "rows", "row_memory", "staging", "host"):
             if getattr(image, space) != getattr(program, space):
                 found.append(
                     Violation(

@@ -6,9 +6,13 @@ hold is live; nothing else is claimed for a reason that has passed.
 
 from __future__ import annotations
 
-from harness.requests import Phase
+from collections.abc import Sequence
+
 from harness.violation import Violation
 from harness.world import World
+
+REFUSALS_MAX = 3
+"""How often an engine may refuse to be told to stop and still have its proof at rest."""
 
 
 def examine(world: World) -> list[Violation]:
@@ -37,18 +41,29 @@ def examine(world: World) -> list[Violation]:
         _report(world, found, "copies left over", f"{host.copies()}")
     if network is not None:
         quarantined = network.quarantined()
-        opened = {name for name, send in world.transfers.sends.items() if not send.is_closed}
-        left = sorted(world.truth.transfers.uses.keys() - opened - set(quarantined))
+        left = sorted(world.transfers.ending() - _unproved(world, quarantined))
         if left:
             text = f"{left} are not over, in quarantine {quarantined}"
             _report(world, found, "transfers left over", text)
+        owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
+        silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())
+        if silent:
+            text = f"no rank has told the peers of {silent} that their transfer is quiet"
+            _report(world, found, "peers left without an answer", text)
     _compare_holders(world, found)
-    running = sum(request.phase is not Phase.QUEUED for request in world.requests.values())
-    assert running == len(world.requests) - len(world.queued), "the engine lost its count"
-    if subject.free_rows() + running != world.setup.rows:
-        text = f"{subject.free_rows()} request rows free, {running} held, of {world.setup.rows}"
+    rows = sum(request.row >= 0 for request in world.requests.values())
+    assert rows == len(world.running) + len(world.waiting), "the engine lost its count"
+    if subject.free_rows() + rows != world.setup.rows:
+        text = f"{subject.free_rows()} request rows free, {rows} held, of {world.setup.rows}"
         _report(world, found, "rows leaked", text)
     return found
+
+
+def _unproved(world: World, quarantined: Sequence[str]) -> set[str]:
+    """What may be in quarantine at rest: nothing, unless engines were deaf for too long."""
+    setup = world.setup.network
+    is_deaf = setup is not None and setup.refusals > REFUSALS_MAX
+    return set(quarantined) if is_deaf else set()
 
 
 def _compare_holders(world: World, found: list[Violation]) -> None:
@@ -57,8 +72,7 @@ def _compare_holders(world: World, found: list[Violation]) -> None:
     wanted = {world.owner_band: {unit for holder in requests for unit in holder.pages}}
     wanted[world.owner_band] |= {unit for prefix in prefixes for unit in prefix.pages}
     if world.state_band >= 0:
-        slots = {slot for holder in requests for slot in (holder.slot, holder.checkpoint)}
-        slots |= {prefix.slot for prefix in prefixes}
+        slots = world.states.wanted(requests) | {prefix.slot for prefix in prefixes}
         wanted[world.state_band] = slots - {0}
     for band, units in wanted.items():
         held = {unit for unit, is_held in enumerate(world.truth.held[band]) if is_held}

@@ -59,20 +59,20 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
     """Both accounts of the pages that peers may touch, and of those that wait for one."""
     maps, transfers = world.device.program.maps, world.truth.transfers
     ours = {
-        (use.kind, band, page)
-        for use in transfers.uses.values()
+        (use.kind, band, page, name in transfers.isolated)
+        for name, use in transfers.uses.items()
         for band, pages in enumerate(use.pages)
         for page in pages
     }
     ours |= {
-        ("receive_hold", band, maps[band][unit])
+        ("receive_hold", band, maps[band][unit], False)
         for ids in transfers.held.values()
         for band, units in enumerate(ids)
         for unit in units
         if maps[band][unit]
     }
     holds = subject.holds()
-    theirs = {(hold.kind, hold.band, page) for hold in holds for page in hold.pages}
+    theirs = {(hold.kind, hold.band, page, hold.isolated) for hold in holds for page in hold.pages}
     if ours != theirs:
         text = (
             f"the allocator's ledger lacks holds {sorted(ours - theirs)} and still has"

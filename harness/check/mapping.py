@@ -6,7 +6,6 @@ the map writes that were submitted.
 
 from __future__ import annotations
 
-from harness.requests import Phase
 from harness.violation import Violation
 from harness.world import World
 
@@ -25,7 +24,7 @@ def examine(world: World) -> list[Violation]:
         if inverse != owner and inverse[: len(owner)] != owner[: len(inverse)]:
             _report(world, found, f"inverse map of band {part.name!r}", inverse, owner)
     for request in world.requests.values():
-        if request.phase is Phase.QUEUED:
+        if request.row < 0:
             continue
         row, pages = request.row, request.pages
         host = subject.row(row)

@@ -19,6 +19,10 @@ PageBytes = tuple[int, int, bytes | bytearray]
 """Bytes `[low, high)` of the arena and what they hold or shall hold."""
 
 
+NEVER_WRITTEN = -1
+"""What row memory holds before its first reset."""
+
+
 class Mismatch(NamedTuple):
     """A read that did not find what program order puts there.
 
@@ -34,7 +38,7 @@ class Mismatch(NamedTuple):
 class Image:
     """The contents of every memory space, at one point of program order or on one rank."""
 
-    __slots__ = ("arena", "host", "maps", "rows", "staging")
+    __slots__ = ("arena", "host", "maps", "row_memory", "rows", "saved_rows", "staging")
 
     def __init__(self, layout: StorageLayout, staging_count: int) -> None:
         self.arena = bytearray(layout.total_bytes)
@@ -42,6 +46,8 @@ class Image:
         self.rows = [[0] * layout.row_pages for _ in range(layout.row_count)]
         self.staging: list[list[int]] = [[] for _ in range(staging_count)]
         self.host = [bytearray(part.total_bytes) for part in layout.host]
+        self.row_memory = [NEVER_WRITTEN] * layout.row_count
+        self.saved_rows: dict[int, int] = {}
 
     def pieces(self, space: int) -> bytearray:
         """The bytes of a space: of one piece of host memory by its index, of the arena for -1."""
@@ -248,6 +254,57 @@ class ReadTables:
                 at = next(at for at, page in enumerate(pages) if found[at] != page)
                 return Mismatch(f"map{band}", ids[at])
         return None
+
+
+class ReadStaged:
+    """A kernel that finds values in a staging buffer, whenever it runs."""
+
+    __slots__ = ("_buffer", "_values")
+
+    def __init__(self, buffer: int, values: list[int]) -> None:
+        self._buffer = buffer
+        self._values = values
+
+    def apply(self, image: Image) -> None:
+        """Reads write nothing."""
+
+    def start(self, image: Image) -> Mismatch | None:
+        """Read every value."""
+        is_right = image.staging[self._buffer] == self._values
+        return None if is_right else Mismatch("staging", self._buffer)
+
+    end = start  # nobody may have changed one meanwhile
+    run = start
+
+
+class Together:
+    """Several effects of one launch, in order."""
+
+    __slots__ = ("_effects",)
+
+    def __init__(self, effects: Sequence[Effect]) -> None:
+        self._effects = effects
+
+    def apply(self, image: Image) -> None:
+        """All of them."""
+        for effect in self._effects:
+            effect.apply(image)
+
+    def start(self, image: Image) -> Mismatch | None:
+        """All of them start."""
+        return self._first([effect.start(image) for effect in self._effects])
+
+    def end(self, image: Image) -> Mismatch | None:
+        """All of them end."""
+        return self._first([effect.end(image) for effect in self._effects])
+
+    def run(self, image: Image) -> Mismatch | None:
+        """All of them start and end with nothing in between."""
+        return self._first([effect.run(image) for effect in self._effects])
+
+    @staticmethod
+    def _first(found: Sequence[Mismatch | None]) -> Mismatch | None:
+        return next((mismatch for mismatch in found if mismatch is not None), None)
 
 
 class RunBody:

@@ -23,6 +23,7 @@ from harness.device.memory import (
     WritePages,
     WriteRow,
 )
+from harness.device.row_memory import RowMemorySpace
 from unikv.device.port import StorageLayout
 
 _NEVER = 1 << 62
@@ -75,6 +76,7 @@ class ModeledDevice:
         self.rows = SpaceClock("rows", layout.row_count)
         self.staging = SpaceClock("staging", staging_count)
         self.host = HostMemory(self)
+        self.row_memory = RowMemorySpace(self)
         self.races: list[Race] = []
         self.bad_reads: list[BadRead] = []
         self.events: list[ModeledEvent] = []

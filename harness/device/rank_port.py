@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
-from unikv.device.port import Event, Stream
+from harness.device.row_memory import SavedRow
+from unikv.device.port import Event, RowContent, Stream
 
 
 class RankPort:
@@ -32,6 +33,7 @@ class RankPort:
         self._rank = rank
         self._waited = False
         self._recorded = 0
+        self._saved_rows = 0
         self.log: list[tuple[object, ...]] = []
         self.host_reads: list[str] = []
 
@@ -129,6 +131,27 @@ class RankPort:
         self.log.append(("load", stream, band, layer_group, slots, pages))
         if self._rank == 0:
             self._device.host.copy_from_host(stream, band, layer_group, slots, pages)
+
+    def reset_rows(self, stream: Stream, rows: Sequence[int]) -> None:
+        """Give the memory of whole rows its first content."""
+        self.log.append(("reset", stream, rows))
+        if self._rank == 0:
+            self._device.row_memory.reset(stream, rows)
+
+    def save_row(self, stream: Stream, row: int) -> RowContent:
+        """Copy a row's memory away; every rank names the copy alike."""
+        self.log.append(("save", stream, row))
+        self._saved_rows += 1
+        if self._rank == 0:
+            self._device.row_memory.save(stream, row, self._saved_rows)
+        return SavedRow(self._saved_rows)
+
+    def restore_row(self, stream: Stream, row: int, content: RowContent) -> None:
+        """Write a row's memory whole."""
+        assert isinstance(content, SavedRow)
+        self.log.append(("restore", stream, row, content))
+        if self._rank == 0:
+            self._device.row_memory.restore(stream, row, content.number)
 
     def handed_over(self) -> bool:
         """Whether engines were handed something since the log was last cleared."""

@@ -70,6 +70,7 @@ EDGES: tuple[Edge, ...] = (
     Edge("S <- newest step", "relief that copies", ("relief-copies-without-wait",)),
     Edge("one batch for each band", "relief that copies", ("one-batch-for-two-bands",)),
     Edge("F <- load", "launch", ("launch-over-a-load",)),
+    Edge("F <- load, group by group", "launch", ("launch-one-layer-group-ahead",)),
     Edge("S <- load", "move", ("move-of-a-page-being-loaded",)),
     Edge(
         "S <- backup or load",
@@ -83,40 +84,79 @@ EDGES: tuple[Edge, ...] = (
     ),
     Edge("B <- F", "backup submission", ("backup-ahead-of-its-writer",)),
     Edge("B <- S", "backup submission", ("backup-ahead-of-a-move",)),
+    Edge("B <- load", "backup submission", ("backup-ahead-of-a-load",)),
     Edge("L <- S", "load submission", ("load-ahead-of-the-take",)),
+    Edge(
+        "S <- step, backup or transfer",
+        "hand-out to a load",
+        (
+            "load-into-pages-of-a-running-step",
+            "load-into-pages-of-a-backup",
+            "load-into-pages-of-a-transfer",
+        ),
+    ),
+    Edge(
+        "page in the ledger until its copy ends",
+        "copy submission",
+        ("backup-in-no-ledger", "load-in-no-ledger"),
+    ),
+    Edge("L <- backup of the source slots", "load submission", ("host-slot-read-at-submission",)),
+    Edge("host slot locked until acknowledged", "host tier", ("host-slot-dropped-under-a-load",)),
     Edge("host <- transfer", "relief that moves it", ("relief-moves-a-transfer",)),
     Edge(
         "page pending until release",
         "free under a transfer",
         ("page-offered-under-a-transfer", "slot-offered-under-a-transfer"),
     ),
+    Edge("page pending until every release", "release", ("release-forgets-other-transfers",)),
+    Edge(
+        "page kept until a proof",
+        "quarantine",
+        ("released-on-failure", "quarantine-lifted-without-proof", "quarantine-lifted-by-rounds"),
+    ),
     Edge(
         "page held still", "flush, relief", ("flush-moves-held-pages", "float-moves-without-asking")
     ),
     Edge("host <- allocation", "publication", ("ids-leave-before-the-take",)),
-    Edge("host <- writing steps", "send start", ("send-before-its-writer-ended",)),
-    Edge("host <- last move of the pages", "send start", ("send-behind-no-move",)),
+    Edge("receive recorded before ids leave", "publication", ("hold-ends-before-its-receive",)),
+    Edge(
+        "host <- receive",
+        "first use",
+        ("receive-used-before-its-release", "receive-cached-before-its-release"),
+    ),
+    Edge(
+        "host <- writing steps",
+        "send start",
+        ("send-before-its-writer-ended", "send-of-what-is-settled"),
+    ),
+    Edge("host <- load", "send start", ("send-under-a-load",)),
+    Edge(
+        "host <- last move of the pages",
+        "send start",
+        ("send-behind-no-move", "send-behind-its-first-gate"),
+    ),
     Edge(
         "own step for late work on F",
         "relayed commit, state copy",
         waits_for="commits that run after their step was recorded",
     ),
+    Edge("S <- all of F", "row restore, row save", ("row-restored-behind-the-read-end",)),
+    Edge("S <- restore before", "row restore", ("row-restored-on-another-stream",)),
+    Edge("F <- S before the reset", "launch", ("row-reset-before-the-wait",)),
+    Edge("row reset by the next forward", "launch", ("row-reset-at-hand-out",)),
+    Edge("X <- F", "commit on a side stream", ("side-stream-commit-not-forked",)),
+    Edge("F <- X", "record of such a commit", ("side-stream-commit-not-joined",)),
     Edge(
-        "L <- backup of the source slots",
-        "load submission",
-        waits_for="operations of the host tier",
+        "no look-up behind the metadata phase",
+        "commit",
+        ("row-looked-up-late", "state-map-looked-up-late"),
     ),
+    Edge("static buffer refilled after its step", "upload", ("static-buffer-refilled-early",)),
     Edge(
-        "host slot locked until acknowledged",
-        "host tier",
-        waits_for="operations of the host tier",
+        "S <- read end of the launched micro-batch",
+        "pipeline iteration",
+        ("pipeline-barrier-of-another-batch",),
     ),
-    Edge(
-        "receive recorded before ids leave",
-        "publication",
-        waits_for="publication in two parts, with operations between them",
-    ),
-    Edge("S <- all of F", "row restore", waits_for="rows that are restored whole"),
 )
 """Every edge, in the order in which a page meets them."""
 

@@ -1,4 +1,4 @@
-"""Faults of calls that are seldom made: the first copies, kept translations, late releases."""
+"""Faults of calls that are seldom made: the first copies, kept translations, mistakes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from harness.faults.parts import (
     become,
     chains,
     in_chain,
-    in_held,
     in_maps,
-    in_relief,
     in_steps,
 )
 from harness.world import World
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.prewarm import prewarm_copies
-from unikv.alloc.relief import Relief
-from unikv.alloc.signals import HeldPages
 from unikv.device.port import Stream
 from unikv.ids.iteration_ids import IterationIds
 from unikv.ids.translation import Translation
@@ -89,21 +85,6 @@ def _in_translation(broken: type[Translation]) -> Plant:
     return plant
 
 
-class _EndsForGood(HeldPages):
-    __slots__ = ()
-
-    def end_early(self, name: str) -> dict[int, list[int]]:
-        return self.end(name)
-
-
-class _SettlesBeforeTheHostWaits(Relief):
-    __slots__ = ()
-
-    def _end_transfers(self, demand: Sequence[int]) -> None:
-        self._reclaim.settle_all()
-        super()._end_transfers(demand)
-
-
 FAULTS: tuple[Fault, ...] = (
     Fault(
         id="prewarm-of-one-band",
@@ -127,7 +108,7 @@ FAULTS: tuple[Fault, ...] = (
         id="move-epoch-stands-still",
         planted="a move is not counted, so ids translated before it are given out as if they held",
         plant=in_maps(_MovesUncounted),
-        ground=Ground.LENDING,
+        ground=Ground.CALLS,
         checks=("translation",),
         rows=("B03",),
     ),
@@ -135,42 +116,28 @@ FAULTS: tuple[Fault, ...] = (
         id="ids-taken-by-value",
         planted="a free takes whatever has the value of an id",
         plant=in_chain(_TakesWhatWorks),
-        ground=Ground.LENDING,
+        ground=Ground.CALLS,
         checks=("effects",),
     ),
     Fault(
         id="ids-counted-from-the-end",
         planted="a translation looks up a negative id from the end of the map",
         plant=in_chain(_LooksUpFromTheEnd),
-        ground=Ground.LENDING,
+        ground=Ground.CALLS,
         checks=("effects",),
     ),
     Fault(
         id="step-without-an-order",
         planted="a step is launched under any number, NaN included",
         plant=in_steps(_LaunchesAnyNumber),
-        ground=Ground.LENDING,
+        ground=Ground.CALLS,
         checks=("effects",),
     ),
     Fault(
         id="write-to-a-retired-row",
         planted="a token whose window row is retired is written to the sink",
         plant=_in_translation(_WritesToTheSink),
-        ground=Ground.LENDING,
+        ground=Ground.CALLS,
         checks=("effects",),
-    ),
-    Fault(
-        id="relief-ends-a-transfer-for-good",
-        planted="a relief forgets that the release of a transfer that it waited for is to come",
-        plant=in_held(_EndsForGood),
-        ground=Ground.LENDING,
-        checks=("assertion",),
-    ),
-    Fault(
-        id="relief-settles-before-it-waits",
-        planted="a relief settles first, so that the host then waits for transfers behind a step",
-        plant=in_relief(_SettlesBeforeTheHostWaits),
-        ground=Ground.LENDING,
-        checks=("host_reads",),
     ),
 )

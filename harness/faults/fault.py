@@ -23,7 +23,7 @@ class Ground(Enum):
     """What has to happen in a world before a fault can show."""
 
     OPERATIONS = "operations"  # what `harness.ops` does
-    LENDING = "lending"  # also loans: copies, holds and transfers that no operation makes
+    CALLS = "calls"  # also what no operation does: ids translated ahead, and an engine's mistakes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

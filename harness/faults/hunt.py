@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.faults.fault import Fault, Ground
-from harness.faults.trials import LENT, try_seed
+from harness.faults.trials import AT_ONCE, try_seed
 from harness.runner import SeedResult, run_seed
 from harness.scenario import Scenario
 from harness.violation import Violation
@@ -95,10 +95,10 @@ def _with_operations(
     return run_seed(scenario, name, seed, operations, plant=fault.id)
 
 
-def _with_loans(
+def _with_calls(
     fault: Fault, scenario: Scenario, name: str, seed: int, operations: int
 ) -> SeedResult:
-    trial = try_seed(fault, fault.ground, scenario, seed, operations, LENT)
+    trial = try_seed(fault, fault.ground, scenario, seed, operations, AT_ONCE)
     return SeedResult(
         scenario=name,
         seed=seed,
@@ -111,7 +111,7 @@ def _with_loans(
         counters={},
         violations=trial.violations,
         digest="",
-        # A stored trace has operations of scenarios only, and loans are none.
+        # A stored trace has operations of scenarios only.
         trace=(),
         setup=trial.setup,
     )
@@ -119,7 +119,7 @@ def _with_loans(
 
 _RUNS: Mapping[Ground, Callable[[Fault, Scenario, str, int, int], SeedResult]] = {
     Ground.OPERATIONS: _with_operations,
-    Ground.LENDING: _with_loans,
+    Ground.CALLS: _with_calls,
 }
 
 

@@ -1,4 +1,4 @@
-"""Translations that an engine keeps for a while, as operations of a lending world.
+"""Translations that an engine keeps for a while, as operations of a world that remembers them.
 
 What a step looks up at its launch cannot be stale.  An engine that translates ahead of a launch can
 hold ids across a move, and then the allocator has to refuse them.
@@ -6,13 +6,49 @@ hold ids across a move, and then the allocator has to refuse them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from harness.check import translation
-from harness.faults.lending import Kept, LendingWorld
 from harness.ops.base import Op, Outcome
 from harness.requests import Phase
+from harness.unikv_subject import UnikvSubject
 from harness.world import World
 from unikv.errors import StaleIdsError
 from unikv.ids.runner_ids import RunnerIds
+from unikv.storage import KVStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an engine translated ahead of a launch.
+
+    Attributes:
+        rows: of every running request, the ids of its pages.
+        ids: page tables of those rows, rank by rank.
+        frees: how often anything had been freed until then.
+    """
+
+    rows: list[list[int]]
+    ids: list[RunnerIds]
+    frees: int
+
+
+class KeepingWorld(World):
+    """A world whose engine may also call the storage itself, and keep what it translated.
+
+    Attributes:
+        kept: what was translated ahead of a launch; None where nothing was.
+    """
+
+    kept: Kept | None = None
+
+    def storages(self) -> list[KVStorage]:
+        """The storage of every rank."""
+        found = []
+        for subject in self.subjects:
+            assert isinstance(subject, UnikvSubject)
+            found.append(subject.storage)
+        return found
 
 
 class Translate(Op, frozen=True, tag="translate"):
@@ -20,7 +56,7 @@ class Translate(Op, frozen=True, tag="translate"):
 
     def apply(self, world: World) -> Outcome:
         """Keep what every rank answers."""
-        if not isinstance(world, LendingWorld):
+        if not isinstance(world, KeepingWorld):
             return Outcome.SKIPPED
         running = [r for r in world.requests.values() if r.phase is Phase.RUNNING]
         rows = [list(request.pages) for request in running]
@@ -36,7 +72,7 @@ class UseTranslation(Op, frozen=True, tag="use_translation"):
 
     def apply(self, world: World) -> Outcome:
         """Compare with the device map; an engine that has freed since knows that it may not."""
-        if not isinstance(world, LendingWorld) or world.kept is None:
+        if not isinstance(world, KeepingWorld) or world.kept is None:
             return Outcome.SKIPPED
         kept, world.kept = world.kept, None
         if kept.frees != world.frees:
@@ -45,7 +81,7 @@ class UseTranslation(Op, frozen=True, tag="use_translation"):
         return Outcome.DONE if any(used) else Outcome.REFUSED
 
 
-def _use(world: LendingWorld, kept: Kept, ids: RunnerIds, band: int) -> bool:
+def _use(world: KeepingWorld, kept: Kept, ids: RunnerIds, band: int) -> bool:
     """Compare one band of one rank; False where its ids are refused."""
     try:
         tables = ids.tables(band)

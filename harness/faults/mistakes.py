@@ -1,4 +1,4 @@
-"""An engine's mistakes, as operations of a lending world: each is refused and changes nothing.
+"""An engine's mistakes, as operations: each is refused and changes nothing.
 
 A wrong type or index that happens to work is the worst kind: `True` frees id 1, band -1 is the
 owner, and a token without a page is written to the sink.
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from harness.faults.lending import LendingWorld
+from harness.faults.kept import KeepingWorld
 from harness.ops.base import Op, Outcome
 from harness.requests import Phase
 from harness.world import World
@@ -41,7 +41,7 @@ class Mistake(Op, frozen=True, tag="mistake"):
     def apply(self, world: World) -> Outcome:
         """Make it, and note what was not refused or left a trace."""
         held = [r.pages[0] for r in world.requests.values() if r.phase is Phase.RUNNING and r.pages]
-        if not isinstance(world, LendingWorld) or not held:
+        if not isinstance(world, KeepingWorld) or not held:
             return Outcome.SKIPPED
         name, call = MISTAKES[self.number]
         for storage, port in zip(world.storages(), world.ports, strict=True):

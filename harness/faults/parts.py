@@ -12,9 +12,9 @@ from typing import TypeVar
 from harness.engine import Engine
 from harness.errors import InputError
 from harness.faults.fault import Plant
-from harness.faults.lending import Courier, LendingEngine, LendingWorld
 from harness.unikv_subject import UnikvSubject
 from harness.world import World
+from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.band import Band, EndBand
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
@@ -26,7 +26,9 @@ from unikv.alloc.page_usage import PageLedger
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
 from unikv.alloc.signals import HeldPages
+from unikv.cache.host_tier import HostTier
 from unikv.ids.unit_ids import MintedIds, UnitIds
+from unikv.memory.host import HostPool
 from unikv.requests import RequestTable
 from unikv.storage import KVStorage
 
@@ -38,8 +40,8 @@ def become(part: Part, broken: type[Part]) -> None:
     part.__class__ = broken
 
 
-def storages(world: World) -> Iterator[KVStorage]:
-    """The storage of every rank.
+def subjects(world: World) -> Iterator[UnikvSubject]:
+    """The allocator of every rank.
 
     Raises:
         InputError: if the world tests another allocator, in which none of these bugs can be.
@@ -50,7 +52,12 @@ def storages(world: World) -> Iterator[KVStorage]:
                 f"--plant: faults are planted in unikv, but the subject is"
                 f" {type(subject).__name__}; run the unikv subject"
             )
-        yield subject.storage
+        yield subject
+
+
+def storages(world: World) -> Iterator[KVStorage]:
+    """The storage of every rank.  Raises: as `subjects`."""
+    return (subject.storage for subject in subjects(world))
 
 
 def chains(world: World) -> Iterator[ChainAllocator]:
@@ -198,6 +205,8 @@ def in_clearance(toucher: Toucher, in_flight: InFlight) -> Plant:
             chain.reclaim._clearance = table
             chain.mover._clearance = table
             chain.relief._clearance = table
+        for tier in tiers(world):
+            tier._clearance = table
 
     return plant
 
@@ -222,34 +231,38 @@ def in_held(broken: type[HeldPages]) -> Plant:
     return plant
 
 
-def lending(world: World) -> LendingWorld:
-    """The world, if it lends.
-
-    Raises:
-        InputError: if it does not: nothing in it ever asks for a loan.
-    """
-    if not isinstance(world, LendingWorld):
-        raise InputError(
-            "--plant: this fault shows where pages are lent to copies and transfers, which no"
-            " operation does; hunt it with `faults --only`"
-        )
-    return world
-
-
-def in_courier(broken: type[Courier]) -> Plant:
-    """Plant an engine that owes order to a copy or a transfer."""
+def in_users(broken: type[AsyncUsers]) -> Plant:
+    """Plant calls of copies and transfers that record their uses wrongly."""
 
     def plant(world: World) -> None:
-        become(lending(world).courier, broken)
+        for chain in chains(world):
+            become(chain.users, broken)
 
     return plant
 
 
-def in_lending_engine(broken: type[LendingEngine]) -> Plant:
-    """Plant launches that treat loads wrongly."""
+def tiers(world: World) -> Iterator[HostTier]:
+    """The host tier of every rank, where the world has host memory."""
+    return (storage.host for storage in storages(world) if storage.host is not None)
+
+
+def in_host(broken: type[HostTier]) -> Plant:
+    """Plant a host tier that copies the wrong things, or at the wrong time."""
 
     def plant(world: World) -> None:
-        become(lending(world).lending_engine, broken)
+        for tier in tiers(world):
+            become(tier, broken)
+
+    return plant
+
+
+def in_host_pools(broken: type[HostPool]) -> Plant:
+    """Plant pools of host slots that are kept wrongly, in every band."""
+
+    def plant(world: World) -> None:
+        for tier in tiers(world):
+            for pool in tier.memory.pools:
+                become(pool, broken)
 
     return plant
 

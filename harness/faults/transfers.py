@@ -1,19 +1,16 @@
-"""Faults around receive holds and transfers: pages that leave, move or return too early.
+"""Faults around pages under transfers: offered, moved or planned with while a peer may touch them.
 
-They are hunted in a lending world.  Nothing of ours runs on the clock of a transfer engine, so what
-is missing is a wait of the host, or a page that should not have been offered.
+Nothing of ours runs on the clock of a peer, so what is missing is a wait of the host, or a page
+that should not have been offered.  Who says that a transfer is over is not the matter here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from harness.engine import Step
-from harness.faults.fault import Fault, Ground
-from harness.faults.lending import Courier, Ids
+from harness.faults.fault import Fault
 from harness.faults.parts import (
     in_clearance,
-    in_courier,
     in_held,
     in_mover,
     in_reclaim,
@@ -24,24 +21,9 @@ from unikv.alloc.clearance import InFlight, Toucher
 from unikv.alloc.compaction import PageMover, plan_compaction
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
-from unikv.alloc.signals import HeldPages
+from unikv.alloc.signals import TRANSFERS, HeldPages
 from unikv.alloc.snapshot import ChainView
 from unikv.alloc.use import Use
-
-
-class _IdsLeaveAtOnce(Courier):
-    def before_ids_leave(self) -> None:
-        pass
-
-
-class _SendsBehindNoMove(Courier):
-    def before_send(self) -> None:
-        pass
-
-
-class _SendsWhatIsSettled(Courier):
-    def may_send(self, steps: Sequence[Step], ids: Ids) -> bool:
-        return True
 
 
 class _FlushesHeldPages(PageMover):
@@ -65,11 +47,47 @@ class _HoldsStayBehind(HeldPages):
         pass
 
 
+class _ForgetsOtherTransfers(HeldPages):
+    __slots__ = ()
+
+    def end(self, name: str) -> dict[int, list[int]]:
+        under = {hold.band: hold.pages for hold in self._holds if hold.name == name}
+        freed = super().end(name)
+        for band, pages in under.items():
+            stuck = self.stuck(band) & pages
+            if stuck:
+                self._stuck[band] -= stuck
+                freed[band] = sorted({*freed.get(band, ()), *stuck})
+        return freed
+
+
 class _UnzeroedPagesReturnAtOnce(Reclaim):
     __slots__ = ()
 
     def _stick(self, band: Band, pages: Sequence[int]) -> list[int]:
         return super()._stick(band, pages) if band.layout.zeroed else list(pages)
+
+
+class _ReturnsUnderAStep(Reclaim):
+    __slots__ = ()
+
+    def _return_stuck(self, freed: Mapping[int, list[int]]) -> None:
+        for index, pages in freed.items():
+            band = self._bands[index]
+            band.release_pending(pages)
+            self.retreat(band)
+        self._end_uses()
+
+
+class _ForgetsSendsOfFreedPages(Reclaim):
+    __slots__ = ()
+
+    def _stick(self, band: Band, pages: Sequence[int]) -> list[int]:
+        under = self._ledger.held.pages(band.index, TRANSFERS)
+        sent = self._ledger.held.pages(band.index, {Use.NETWORK_SEND})
+        loose = [page for page in pages if page in sent or page not in under]
+        super()._stick(band, [page for page in pages if page not in loose])
+        return loose
 
 
 class _PlansWithoutStuckPages(Relief):
@@ -104,130 +122,174 @@ class _KeepsPinsByCounts(Relief):
         return self._kept
 
 
+class _EndsTransfersFirst(Relief):
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        names = self._ledger.held.transfers(range(len(self._bands)))
+        for name in names:
+            self._reclaim.release_early(name)
+        self._waiter.wait(names)
+
+
+class _SettlesBeforeTheHostWaits(Relief):
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        self._reclaim.settle_all()
+        super()._end_transfers(demand)
+
+
+class _EndsForGood(HeldPages):
+    __slots__ = ()
+
+    def end_early(self, name: str) -> dict[int, list[int]]:
+        return self.end(name)
+
+
 FAULTS: tuple[Fault, ...] = (
     Fault(
         id="page-offered-under-a-transfer",
         planted="a page freed under a transfer is a hole at once",
         plant=in_clearance(Toucher.HAND_OUT, InFlight.NETWORK),
-        ground=Ground.LENDING,
-        checks=("ordering",),
+        checks=("ledger", "ownership", "ordering"),
+        scenario="peers",
         rows=("B55",),
         ablates="CLEARANCE[hand-out, network]",
-        edge="schedule <- read_back",
+        edge="schedule <- peer",
         pair=("send read|receive write", "zero write|move"),
+        ahead=("ledger", "ownership"),
     ),
     Fault(
         id="growth-over-a-transfer",
         planted="a frontier gives up a page freed under a transfer",
         plant=in_clearance(Toucher.GROWTH, InFlight.NETWORK),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        scenario="hybrid",
+        checks=("ledger", "ownership", "ordering"),
+        scenario="everything",
         ablates="CLEARANCE[growth, network]",
-        edge="schedule <- read_back",
-        pair=("send read|receive write", "zero write|move"),
+        edge="<- peer",
+        pair=("send read|receive write", "zero write|move|load write|body write"),
+        ahead=("ledger", "ownership"),
+    ),
+    Fault(
+        id="page-offered-under-a-send",
+        planted="a page freed under a send is a hole at once, as if only writers had to be feared",
+        plant=in_reclaim(_ForgetsSendsOfFreedPages),
+        checks=("ledger", "ownership", "ordering"),
+        scenario="peers",
+        rows=("B55",),
+        edge="schedule <- peer",
+        pair=("send read", "zero write|move"),
+        ahead=("ledger", "ownership"),
     ),
     Fault(
         id="slot-offered-under-a-transfer",
-        planted="a page that is not zeroed returns at once, though a transfer still reads it",
+        planted="a page that is not zeroed returns at once, though a transfer still touches it",
         plant=in_reclaim(_UnzeroedPagesReturnAtOnce),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        scenario="hybrid",
+        checks=("ledger", "ownership", "ordering"),
+        scenario="everything",
         rows=("B57",),
         ablates="CLEARANCE[forward, network]",
-        edge="forward <- read_back|schedule <- read_back",
-        pair=("send read", "body write|move write"),
+        edge="<- peer",
+        pair=("receive write", "body write|move write|load write|receive write|zero write"),
+        ahead=("ledger", "ownership"),
     ),
     Fault(
         id="relief-moves-a-transfer",
         planted="a relief that nothing else can serve does not wait for the transfers it moves",
         plant=in_clearance(Toucher.MOVE_SOURCE, InFlight.NETWORK),
-        ground=Ground.LENDING,
-        checks=("ordering",),
+        checks=("ownership", "ledger", "ordering"),
+        scenario="peers",
         ablates="CLEARANCE[move source, network]",
-        edge="schedule <- read_back",
+        edge="<- peer",
         pair=("send read|receive write", "zero write|move"),
+        ahead=("ownership", "ledger"),
     ),
     Fault(
         id="flush-moves-held-pages",
         planted="an opportunistic flush moves pages under holds and transfers",
         plant=in_mover(_FlushesHeldPages),
-        ground=Ground.LENDING,
-        checks=("ordering", "assertion"),
+        checks=("ownership", "assertion", "ordering"),
+        scenario="peers",
         ablates="edge page held still (flush)",
-        edge="schedule <- read_back",
-        pair=("receive write", "move read"),
+        edge="schedule <- peer",
+        pair=("receive write|send read", "move"),
+        ahead=("ownership", "assertion"),
     ),
     Fault(
         id="float-moves-without-asking",
         planted="a relief relocates a float without asking which of its pages must stay",
         plant=in_relief(_FloatsIgnoreHolds),
-        ground=Ground.LENDING,
-        checks=("ordering", "assertion"),
-        scenario="hybrid",
+        checks=("ownership", "assertion", "ordering"),
+        scenario="everything",
         rows=("B05",),
-        edge="schedule <- read_back",
-        pair=("receive write", "move read"),
+        edge="schedule <- peer",
+        pair=("receive write|send read", "move|zero write"),
+        ahead=("ownership", "assertion"),
     ),
     Fault(
         id="pins-kept-by-counts",
         planted="a snapshot is kept while counts and spans stay the same, whatever is pinned",
         plant=in_relief(_KeepsPinsByCounts),
-        ground=Ground.LENDING,
-        checks=("capacity", "assertion", "ordering"),
-        scenario="hybrid",
+        checks=("capacity", "assertion", "ownership", "ordering"),
+        scenario="everything",
         rows=("B07",),
-        edge="schedule <- read_back",
+        edge="<- peer",
         pair=("receive write|send read", "move|zero write"),
-        ahead=("capacity", "assertion"),
+        ahead=("capacity", "assertion", "ownership"),
     ),
     Fault(
         id="stuck-pages-planned-as-free",
         planted="a plan that leaves transfers alone counts pages freed under them as free",
         plant=in_relief(_PlansWithoutStuckPages),
-        ground=Ground.LENDING,
         checks=("assertion",),
+        scenario="peers",
     ),
     Fault(
         id="hold-forgets-a-move",
-        planted="a receive hold that a relief has moved is published with its old pages",
+        planted="a receive hold that a relief has moved keeps its old pages",
         plant=in_held(_HoldsStayBehind),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        scenario="hybrid",
+        checks=("ledger", "assertion"),
+        scenario="everything",
         rows=("B03",),
-        edge="read_back",
-        pair=("receive write|body", "zero write|move|receive write|body"),
     ),
     Fault(
-        id="ids-leave-before-the-take",
-        planted="ids are published before the host has waited for the take of their pages",
-        plant=in_courier(_IdsLeaveAtOnce),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        ablates="edge host <- S (publication)",
-        edge="read_back <- schedule|read_back <- forward",
-        pair=("zero write|move|body", "receive write"),
+        id="release-forgets-other-transfers",
+        planted="a page freed under two transfers returns when the first of them is over",
+        plant=in_held(_ForgetsOtherTransfers),
+        checks=("ledger", "ownership", "ordering"),
+        scenario="peers",
+        rows=("B55",),
+        edge="schedule <- peer",
+        pair=("send read", "zero write|move"),
+        ahead=("ledger", "ownership"),
     ),
     Fault(
-        id="send-behind-no-move",
-        planted="a send starts before the host has waited for the last move of its pages",
-        plant=in_courier(_SendsBehindNoMove),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        ablates="edge host <- last move (send)",
-        edge="read_back <- schedule",
-        pair=("move write", "send read"),
+        id="release-under-a-step",
+        planted="a page that a release gives back is a hole, though a step in flight may touch it",
+        plant=in_reclaim(_ReturnsUnderAStep),
+        checks=("ledger",),
+        scenario="peers",
     ),
     Fault(
-        id="send-before-its-writer-ended",
-        planted="a send starts while a step that writes its pages is not processed",
-        plant=in_courier(_SendsWhatIsSettled),
-        ground=Ground.LENDING,
-        checks=("ordering",),
-        ablates="edge host <- writing steps (send)",
-        edge="read_back <- forward",
-        pair=("body write", "send read"),
+        id="relief-ends-a-transfer-for-good",
+        planted="a relief forgets that the release of a transfer that it waited for is to come",
+        plant=in_held(_EndsForGood),
+        checks=("assertion",),
+        scenario="peers",
+    ),
+    Fault(
+        id="relief-settles-before-it-waits",
+        planted="a relief settles first, so that the host then waits for transfers behind a step",
+        plant=in_relief(_SettlesBeforeTheHostWaits),
+        checks=("host_reads",),
+        scenario="peers",
+    ),
+    Fault(
+        id="wait-in-vain-ends-transfers",
+        planted="a relief ends the transfers first and then waits for them, perhaps in vain",
+        plant=in_relief(_EndsTransfersFirst),
+        checks=("ledger", "effects", "assertion"),
+        scenario="peers",
     ),
 )

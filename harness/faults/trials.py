@@ -1,8 +1,7 @@
 """Runs of a broken world that look at some promises only.
 
 Order alone shows what an edge is good for: checks of states see most early returns before anybody
-touches the page, and say nothing of who would have collided.  And of lent pages truth knows little,
-so in a lending world checks of states would not understand what they see.
+touches the page, and say nothing of who would have collided.
 """
 
 from __future__ import annotations
@@ -13,18 +12,15 @@ from dataclasses import dataclass
 from harness.check import Examiner, capacity, host_reads, noted, ordering
 from harness.choices import Choices, SeedChoices
 from harness.faults.fault import Fault, Ground
-from harness.faults.kept import Translate, UseTranslation
-from harness.faults.lending import LendingWorld
-from harness.faults.loans import Backup, Drop, Hold, Load, Publish, Return, Send
+from harness.faults.kept import KeepingWorld, Translate, UseTranslation
 from harness.faults.mistakes import MISTAKES, Mistake
 from harness.generate import Generator
-from harness.ops import Abort
 from harness.ops.base import Op, Outcome
-from harness.requests import Phase
+from harness.problem import BrokenSubject
 from harness.scenario import Scenario, Setup
 from harness.setup import draw_setup
 from harness.violation import Violation
-from harness.world import BrokenSubject, World
+from harness.world import World
 from unikv.errors import UnikvError
 
 Examiners = tuple[Examiner, ...]
@@ -32,17 +28,14 @@ Examiners = tuple[Examiner, ...]
 ORDER: Examiners = (ordering.examine,)
 """Whether two accesses collide, and nothing else."""
 
-LENT: Examiners = (noted.examine, ordering.examine, host_reads.examine, capacity.examine)
-"""What a lending world can be asked: order, host reads, answers and assertions."""
+AT_ONCE: Examiners = (noted.examine, ordering.examine, host_reads.examine, capacity.examine)
+"""What can be asked of an operation that no case file knows: order, answers and assertions."""
 
 WORLDS: Mapping[Ground, Callable[[Setup], World]] = {
     Ground.OPERATIONS: World,
-    Ground.LENDING: LendingWorld,
+    Ground.CALLS: KeepingWorld,
 }
 """What a fault of each ground is planted in."""
-
-LOANS_MAX = 6
-"""Loans at once, past which one ends before another begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +79,9 @@ class TrialRun:
             except BrokenSubject:
                 outcome = Outcome.REFUSED
             except UnikvError as error:
-                # Loans call the storage itself, where nobody turns an error into a report.
-                kind = type(error).__name__
-                world.truth.note("assertion", f"{kind} in a loan", f"{operation}: {error}")
+                # Its calls go to the storage itself, where nobody turns an error into a report.
+                detail = f"{type(error).__name__} in a call of the engine"
+                world.truth.note("assertion", detail, f"{operation}: {error}")
                 outcome = Outcome.REFUSED
         self._applied += operation.counted and outcome is Outcome.DONE
         world.books = world.subjects[0].books()
@@ -107,61 +100,21 @@ class TrialRun:
         return Trial(self._world.setup, tuple(self._trace), self._applied, found)
 
 
-class Lender:
-    """Draws loans among the operations of a scenario."""
+class Caller:
+    """Draws calls that no operation makes among the operations of a scenario."""
 
     def __init__(self, scenario: Scenario, choices: Choices) -> None:
         self._choices = choices
         self._drawn = Generator(scenario, choices, "swarm", None)
-        self._names = 0
         self.heard = self._drawn.heard
 
     def next(self, world: World) -> Op:
-        """Where pages are lent, a loan in one of three draws, else an operation."""
-        is_lending = isinstance(world, LendingWorld) and world.open_step is None
-        if is_lending and self._choices.below(3) == 0:
-            return self._loan(world)
+        """Where the world keeps translations, such a call in one of ten draws."""
+        is_keeping = isinstance(world, KeepingWorld) and world.open_step is None
+        if is_keeping and self._choices.below(10) == 0:
+            mistake = Mistake(self._choices.below(len(MISTAKES)))
+            return (Translate(), UseTranslation(), mistake)[self._choices.below(3)]
         return self._drawn.next(world)
-
-    def _loan(self, world: World) -> Op:
-        assert isinstance(world, LendingWorld)
-        loans, requests = list(world.loans), list(world.requests)
-        old = loans[self._choices.below(len(loans))] if loans else ""
-        request = requests[self._choices.below(len(requests))] if requests else ""
-        due = [r.name for r in world.requests.values() if r.phase is Phase.RUNNING and r.prepared]
-        loading = due[self._choices.below(len(due))] if due else ""
-        self._names += 1
-        new = f"loan{self._names}"
-        draw = 0 if len(loans) >= LOANS_MAX else self._choices.below(26)
-        return (
-            Return(old),
-            Return(old),
-            Publish(old),
-            Publish(old),
-            Drop(old),
-            Drop(old),
-            Hold(new, 1 + self._choices.below(3)),
-            Hold(new, 1 + self._choices.below(3)),
-            Send(new, request),
-            Send(new, ""),
-            Load(new, loading),
-            Load(new, loading),
-            Load(new, loading),
-            Load(new, loading),
-            # Whoever goes away now leaves pages to others while they are loaded.
-            Abort(loading),
-            Abort(loading),
-            Abort(loading),
-            Backup(new, request),
-            Backup(new, request),
-            Backup(new, ""),
-            Translate(),
-            Translate(),
-            UseTranslation(),
-            UseTranslation(),
-            Mistake(self._names % len(MISTAKES)),
-            Mistake(self._names % len(MISTAKES)),
-        )[draw]
 
 
 def try_seed(
@@ -186,9 +139,9 @@ def try_seed(
     world = WORLDS[ground](draw_setup(scenario, choices))
     if fault is not None:
         fault.plant(world)
-    run, lender = TrialRun(world, examiners), Lender(scenario, choices)
+    run, caller = TrialRun(world, examiners), Caller(scenario, choices)
     for _ in range(operations):
-        lender.heard(run.execute(lender.next(world)))
+        caller.heard(run.execute(caller.next(world)))
         if run.violations:
             break
     return run.result()

@@ -22,8 +22,13 @@ from harness.ops.network import (
     FailTransfer,
     Round,
 )
-from harness.ops.prefix import CachePrefix, EvictPrefix
+from harness.ops.peers import ForgetAbort, PeerAbort, StallPeer
+from harness.ops.prefix import CachePrefix, EvictPrefix, FinishCached
+from harness.ops.prefix_sends import AddPrefix, BeginPrefixSend
+from harness.ops.receives import PublishReceive, RetireReceived
 from harness.ops.requests import Abort, Admit, Arrive, Chunk, Decode, Finish, Retract
+from harness.ops.retraction import BeginResume, BeginSave
+from harness.ops.rows import Pause, RestoreRow, Resume
 from harness.ops.steps import Barrier, Launch, Process, Record, RecordUnknown, SharedReadEnd
 from harness.ops.time import Complete, HostSync, IdleCheck
 from harness.ops.windows import Advance, Checkpoint
@@ -56,6 +61,8 @@ Operation = (
     | Acknowledge
     | CancelCopy
     | DropSaved
+    | BeginSave
+    | BeginResume
     | BeginReceive
     | BeginSend
     | AddPart
@@ -63,6 +70,17 @@ Operation = (
     | AbortTransfer
     | FailTransfer
     | Round
+    | BeginPrefixSend
+    | AddPrefix
+    | PublishReceive
+    | RetireReceived
+    | PeerAbort
+    | ForgetAbort
+    | StallPeer
+    | Pause
+    | Resume
+    | RestoreRow
+    | FinishCached
     | Complete
     | HostSync
     | IdleCheck
@@ -74,13 +92,17 @@ __all__ = [
     "AbortTransfer",
     "Acknowledge",
     "AddPart",
+    "AddPrefix",
     "Admit",
     "Advance",
     "Arrive",
     "Barrier",
     "BeginBackup",
     "BeginLoad",
+    "BeginPrefixSend",
     "BeginReceive",
+    "BeginResume",
+    "BeginSave",
     "BeginSend",
     "CachePrefix",
     "CancelCopy",
@@ -93,7 +115,9 @@ __all__ = [
     "EvictPrefix",
     "FailTransfer",
     "Finish",
+    "FinishCached",
     "Flush",
+    "ForgetAbort",
     "HostSync",
     "IdleCheck",
     "Launch",
@@ -101,13 +125,20 @@ __all__ = [
     "Op",
     "Operation",
     "Outcome",
+    "Pause",
+    "PeerAbort",
     "Prewarm",
     "Process",
+    "PublishReceive",
     "Record",
     "RecordUnknown",
     "Relieve",
+    "RestoreRow",
+    "Resume",
+    "RetireReceived",
     "Retract",
     "Round",
     "SharedReadEnd",
+    "StallPeer",
     "SubmitCopy",
 ]

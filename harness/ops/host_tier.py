@@ -5,6 +5,7 @@ Between any two parts everything else may happen: steps, frees, moves, evictions
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -13,6 +14,14 @@ from harness.check import effects
 from harness.host import Backup, Load, Saved
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import BLOCKS_MAX
+from harness.parked import (
+    cancel_resume,
+    cancel_save,
+    drop_if_unwanted,
+    free_load,
+    park,
+    resume,
+)
 from harness.requests import Prefix
 from harness.subject import LoadAnswer
 from harness.world import World
@@ -48,6 +57,7 @@ class BeginBackup(Op, frozen=True, tag="begin_backup"):
         world.answers.append(answer)
         for problem in world.truth.copies.slots_handed_out(self.copy, answer):
             world.truth.note("ownership", "host slot with two owners", problem)
+        world.truth.copies.pairs.backup_asked(ids, answer)
         tails = [len(tail) for tail in prefix.tails]
         host.saved[self.blocks] = Saved(answer, tails, self.copy)
         host.backups[self.copy] = Backup(self.blocks)
@@ -68,24 +78,12 @@ class BeginLoad(Op, frozen=True, tag="begin_load"):
             return Outcome.SKIPPED
         if self.blocks in world.prefixes:
             return Outcome.SKIPPED
-        counts = tuple(len(slots) for slots in saved.slots)
-        taken: LoadAnswer | None = world.ask_for(
-            counts, ("fits_load", counts), ("begin_load", self.copy, saved.slots)
-        )
-        if taken is None:
+        load = begin_load(world, self.copy, self.blocks, saved.slots, saved.tails)
+        if load is None:
             return Outcome.REFUSED
-        minted = {world.owner_band: taken.ids}
-        if taken.slots:
-            minted[world.state_band] = taken.slots
-        world.truth.awaits_load(self.copy, minted, taken.reserved)
-        slot = taken.slots[0] if taken.slots else 0
-        rows = [taken.ids[len(taken.ids) - count :] for count in saved.tails]
-        prefix = Prefix(self.blocks, taken.ids, [[] for _ in rows], slot, locks=1)
-        is_named = not any(rows)
-        world.hold(prefix.pages, prefix.tails)
-        world.truth.remember_prefix(prefix.pages, slot, self.blocks, world.setup.block_pages)
-        world.prefixes[self.blocks] = prefix
-        host.loads[self.copy] = Load(self.blocks, prefix, set(prefix.pages), slot, rows, is_named)
+        prefix = world.prefixes[self.blocks] = load.prefix
+        block_pages = world.setup.block_pages
+        world.truth.remember_prefix(prefix.pages, prefix.slot, self.blocks, block_pages)
         saved.readers += 1
         return Outcome.DONE
 
@@ -119,7 +117,10 @@ class SubmitCopy(Op, frozen=True, tag="submit_copy"):
         if backup is not None and backup.event is None:
             backup.event = world.ask("submit_backup", self.copy)
             world.truth.copies.began(self.copy, "copy_read", backup.event)
-            world.prefixes[backup.blocks].locks -= 1
+            if self.copy in host.parked:
+                park(world, self.copy)
+            else:
+                world.prefixes[backup.blocks].locks -= 1
             world.probes["backup_submitted"] += 1
             return Outcome.DONE
         if load is not None and not load.events:
@@ -130,6 +131,8 @@ class SubmitCopy(Op, frozen=True, tag="submit_copy"):
             load.events = world.ask("submit_load", self.copy)
             world.truth.copies.began(self.copy, "copy_write", load.events[-1])
             load.prefix.locks -= 1
+            if load.parked:
+                resume(world, load)
             world.probes["load_submitted"] += 1
             return Outcome.DONE
         return Outcome.SKIPPED
@@ -160,6 +163,14 @@ class CancelCopy(Op, frozen=True, tag="cancel_copy"):
         """Give back what it took, unless somebody builds on it already."""
         host = world.host
         backup, load = host.backups.get(self.copy), host.loads.get(self.copy)
+        if self.copy in host.parked and backup is not None and backup.event is None:
+            cancel_save(world, self.copy)
+            world.probes["save_cancelled"] += 1
+            return Outcome.DONE
+        if load is not None and load.parked and not load.events:
+            cancel_resume(world, self.copy)
+            world.probes["resume_cancelled"] += 1
+            return Outcome.DONE
         if backup is not None and backup.event is None:
             world.ask("cancel_copy", self.copy)
             world.truth.copies.slots_given_back(host.saved.pop(backup.blocks).slots)
@@ -169,15 +180,7 @@ class CancelCopy(Op, frozen=True, tag="cancel_copy"):
             return Outcome.DONE
         if load is None or load.events or _is_shared(world, load):
             return Outcome.SKIPPED
-        prefix = load.prefix
-        world.page_holds.drop(prefix.pages)
-        for band, rows in zip(world.window_bands, prefix.tails, strict=True):
-            world.row_holds[band].drop(rows)
-        world.truth.given_back(world.owner_band, prefix.pages)
-        if prefix.slot:
-            world.truth.given_back(world.state_band, [prefix.slot])
-        world.truth.reservation_over(self.copy)
-        world.free_with("cancel_copy", self.copy)
+        free_load(world, self.copy, load)
         world.probes["load_cancelled_named" if load.is_named else "load_cancelled_reserved"] += 1
         del world.prefixes[load.blocks]
         host.saved[load.blocks].readers -= 1
@@ -204,16 +207,58 @@ class DropSaved(Op, frozen=True, tag="drop_saved"):
         return Outcome.DONE
 
 
+def begin_load(
+    world: World,
+    copy: str,
+    blocks: tuple[int, ...],
+    slots: Sequence[Sequence[int]],
+    tails: Sequence[int],
+) -> Load | None:
+    """Take everything that a load brings back, held once; None when the allocator is short."""
+    counts = tuple(map(len, slots))
+    taken: LoadAnswer | None = world.ask_for(
+        counts, ("fits_load", counts), ("begin_load", copy, slots)
+    )
+    if taken is None:
+        return None
+    if any(world.truth.transfers.stuck):
+        world.probes["loaded_beside_stuck_pages"] += 1
+    minted = {world.owner_band: taken.ids}
+    if taken.slots:
+        minted[world.state_band] = taken.slots
+    world.truth.awaits_load(copy, minted, taken.reserved)
+    slot = taken.slots[0] if taken.slots else 0
+    rows = [taken.ids[len(taken.ids) - count :] for count in tails]
+    filled = {**minted, **dict(zip(world.window_bands, rows, strict=True))}
+    ids = [filled.get(band, []) for band in world.band_range]
+    world.truth.copies.pairs.load_asked(ids, slots)
+    prefix = Prefix(blocks, taken.ids, [[] for _ in rows], slot, locks=1)
+    world.hold(prefix.pages, prefix.tails)
+    load = Load(blocks, prefix, set(prefix.pages), slot, rows, is_named=not any(rows))
+    world.host.loads[copy] = load
+    return load
+
+
 def acknowledge(world: World, copy: str) -> None:
     """Tell every rank's allocator in the same round that a copy has ended."""
     host = world.host
     world.ask("acknowledge", copy)
     world.truth.copies.acknowledged(copy)
     if copy in host.backups:
-        host.saved[host.backups.pop(copy).blocks].backup = ""
+        backup = host.backups.pop(copy)
+        if copy in host.parked:
+            host.parked[copy].is_filled = True
+            drop_if_unwanted(world, copy)
+        else:
+            host.saved[backup.blocks].backup = ""
         world.probes["backup_acknowledged"] += 1
     else:
-        host.saved[host.loads.pop(copy).blocks].readers -= 1
+        load = host.loads.pop(copy)
+        if load.parked:
+            host.parked[load.parked].load = ""
+            drop_if_unwanted(world, load.parked)
+        else:
+            host.saved[load.blocks].readers -= 1
         world.probes["load_acknowledged"] += 1
 
 

@@ -10,7 +10,15 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from harness.network import Receive, Send, free_rows, give_up_receive
+from harness.network import (
+    Receive,
+    Send,
+    abort,
+    free_rows,
+    give_up_receive,
+    hear_answers,
+    note_admission,
+)
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import pages_for
 from harness.peers import PEER_NAMES
@@ -33,7 +41,7 @@ class BeginReceive(Op, frozen=True, tag="begin_receive"):
         request = world.requests.get(self.request)
         if world.network_subject is None or request is None or request.phase is not Phase.QUEUED:
             return Outcome.SKIPPED
-        if self.transfer in world.transfers.names() or world.subjects[0].free_rows() == 0:
+        if not world.transfers.may_begin(self.transfer) or world.subjects[0].free_rows() == 0:
             return Outcome.SKIPPED
         pages = pages_for(request.prompt, world.setup.page_slots)
         slots = int(world.state_band >= 0)
@@ -44,13 +52,14 @@ class BeginReceive(Op, frozen=True, tag="begin_receive"):
             return Outcome.REFUSED
         world.hold(answer.ids, [answer.ids for _ in world.window_bands])
         world.receive(request)
-        request.row = world.ask("take_row")
+        world.rows.take(world, request)
         request.window_first = [0] * len(world.setup.bands)
         request.pages = list(answer.ids)
         request.slot = answer.slots[0] if answer.slots else 0
         world.ask("append_row", request.row, list(request.pages))
         world.truth.transfers.held[self.transfer] = _rows_of(world, request)
         world.transfers.receives[self.transfer] = Receive(self.request)
+        note_admission(world, self.transfer, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 
@@ -66,13 +75,16 @@ class BeginSend(Op, frozen=True, tag="begin_send"):
         request = world.requests.get(self.request)
         if world.network_subject is None or request is None or request.phase is not Phase.RUNNING:
             return Outcome.SKIPPED
-        if self.transfer in world.transfers.names() or world.transfers.send_of(self.request):
+        if not world.transfers.may_begin(self.transfer):
+            return Outcome.SKIPPED
+        if len(world.transfers.sends_of(self.request)) >= len(PEER_NAMES):
             return Outcome.SKIPPED
         answer = world.ask("begin_send", self.transfer, PEER_NAMES[self.peer])
         if isinstance(answer, TransferError):
             world.probes["send_refused"] += 1
             return Outcome.REFUSED
         world.transfers.sends[self.transfer] = Send(self.request)
+        note_admission(world, self.transfer, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 
@@ -94,7 +106,7 @@ class AddPart(Op, frozen=True, tag="add_part"):
             return Outcome.SKIPPED
         whole = request.length // world.setup.page_slots
         pages = request.pages[send.queued : whole]
-        if not pages:
+        if not pages or world.host.waits_for_submission(pages, 0):
             return Outcome.SKIPPED
         ids: list[list[int]] = [[] for _ in world.setup.bands]
         ids[world.owner_band] = pages
@@ -106,6 +118,10 @@ class AddPart(Op, frozen=True, tag="add_part"):
         answer = world.ask("add_part", self.transfer, ids, through)
         if isinstance(answer, TransferError):
             return Outcome.REFUSED
+        if world.host.loads_of(pages, 0):
+            send.under_load.add(send.parts)
+        if request.came_from:
+            world.probes[f"sent_on_from_{request.came_from}"] += 1
         send.queued = whole
         send.parts += 1
         world.probes["send_part_queued"] += 1
@@ -179,8 +195,9 @@ def hold_round(world: World) -> bool:
     """One round of all ranks; whether anything changed."""
     state = world.transfers
     if not state.names():
-        return False
+        return hear_answers(world) > 0
     report = world.ask("transfer_round")
+    state.even_out(world.device.operation)
     for name in report.isolated:
         state.isolated.add(name)
         world.probes["transfer_quarantined"] += 1
@@ -190,7 +207,14 @@ def hold_round(world: World) -> bool:
     for name, outcome in report.ended:
         world.truth.transfer_over(name)
         state.isolated.discard(name)
-        state.sends.pop(name, None)
+        state.vetoed.discard(name)
+        state.given_up.discard(name)
+        send = state.sends.pop(name, None)
+        if send is not None and outcome == "sent" and send.started < send.parts:
+            text = f"{name} is over after {send.started} of {send.parts} parts"
+            world.truth.note("ledger", "send over with parts left", text)
+        if send is not None:
+            send.unlock()
         receive = state.receives.pop(name, None)
         world.probes[f"transfer_{outcome}"] += 1
         if receive is None or not receive.request:
@@ -199,7 +223,8 @@ def hold_round(world: World) -> bool:
             world.received(world.requests[receive.request])
         else:
             free_rows(world, name, receive)
-    return bool(report.isolated or report.ended or world.ports[0].handed_over())
+    answers = hear_answers(world)
+    return bool(report.isolated or report.ended or answers or world.ports[0].handed_over())
 
 
 def give_up(world: World, name: str) -> None:
@@ -208,7 +233,7 @@ def give_up(world: World, name: str) -> None:
     if receive is not None and receive.request:
         give_up_receive(world, world.requests[receive.request])
     else:
-        world.ask("abort_transfer", name)
+        abort(world, name)
         world.probes["transfer_given_up"] += 1
 
 

@@ -6,8 +6,10 @@ next token attends, and the state after exactly its last token.
 
 from __future__ import annotations
 
+from harness.library import answer_of
 from harness.ops.base import Name, Op, Outcome
 from harness.requests import Phase, Prefix, Request
+from harness.states import Tracked
 from harness.world import World
 from unikv.advance import first_needed_page
 
@@ -35,6 +37,8 @@ class CachePrefix(Op, frozen=True, tag="cache_prefix"):
         request = world.requests.get(self.request)
         if request is None or request.phase is not Phase.RUNNING:
             return Outcome.SKIPPED
+        if isinstance(world.states, Tracked):
+            return _take_checkpoint(world, world.states, request)
         setup = world.setup
         block_tokens = setup.block_pages * setup.page_slots
         count = min(request.length // block_tokens, len(request.blocks))
@@ -77,6 +81,84 @@ class EvictPrefix(Op, frozen=True, tag="evict_prefix"):
                 if world.host.is_copying(key):
                     world.probes["evicted_under_a_copy"] += 1
                 world.let_go(prefix.pages, prefix.tails)
+                if prefix.slot:
+                    world.states.dropped(world, prefix.slot)
                 world.free_slots([prefix.slot] if prefix.slot else [])
                 return Outcome.DONE
         return Outcome.SKIPPED
+
+
+class FinishCached(Op, frozen=True, tag="finish_cached"):
+    """A request ends, and the cache takes its checkpoint instead of having it freed."""
+
+    request: Name
+
+    def apply(self, world: World) -> Outcome:
+        """Hold what resumes there, then end the request."""
+        request = world.requests.get(self.request)
+        if request is None or request.phase is not Phase.RUNNING:
+            return Outcome.SKIPPED
+        states = world.states
+        if not isinstance(states, Tracked) or request.length < request.prompt:
+            return Outcome.SKIPPED
+        blocks = checkpoint_blocks(world, request)
+        if not blocks:
+            return Outcome.SKIPPED
+        _hold_prefix(world, request, blocks, states.end_into_cache(world, request))
+        world.release(request)
+        world.forget(request)
+        world.probes["checkpoint_left_to_the_cache"] += 1
+        return Outcome.DONE
+
+
+def checkpoint_blocks(world: World, request: Request) -> tuple[int, ...]:
+    """The blocks after which the cache could resume from a request's checkpoint; empty for none.
+
+    It has to lie after whole blocks of the prompt, and not be cached already.
+    """
+    assert isinstance(world.states, Tracked)
+    length = answer_of(world, world.states.slots.checkpoint, request.name).length
+    block_tokens = world.setup.block_pages * world.setup.page_slots
+    count = length // block_tokens
+    if length % block_tokens or count > len(request.blocks) or len(world.prefixes) >= PREFIXES_MAX:
+        return ()
+    blocks = request.blocks[:count]
+    return () if blocks in world.prefixes else blocks
+
+
+def _take_checkpoint(world: World, states: Tracked, request: Request) -> Outcome:
+    """The cache takes the checkpoint of a running request, against a slot where it needs one."""
+    blocks = checkpoint_blocks(world, request)
+    if not blocks:
+        return Outcome.SKIPPED
+    slots: list[int] = []
+    if states.slots.policy.replacement_slots:
+        answer = world.take(0, states.slots.policy.replacement_slots)
+        if answer is None:
+            world.probes["replacement_refused"] += 1
+            return Outcome.REFUSED
+        slots = answer.slots
+    checkpoint = answer_of(world, states.slots.take_checkpoint, request.name, slots)
+    prefix = _hold_prefix(world, request, blocks, checkpoint.slot)
+    if states.slots.state_of(states.slots.held(request.name).slot).source == checkpoint.slot:
+        states.resume(request, prefix)
+    world.probes["checkpoint_donated"] += 1
+    return Outcome.DONE
+
+
+def _hold_prefix(world: World, request: Request, blocks: tuple[int, ...], slot: int) -> Prefix:
+    """A prefix of a request's pages, with the window rows that whoever resumes there attends.
+
+    No row of them may be gone: the request kept its windows behind the checkpoint.
+    """
+    setup = world.setup
+    pages = request.pages[: len(blocks) * setup.block_pages]
+    tails = [
+        pages[first_needed_page(len(pages) * setup.page_slots, band.window, setup.page_slots) :]
+        for band in setup.bands
+        if band.kind == "window"
+    ]
+    world.hold(pages, tails)
+    prefix = world.prefixes[blocks] = Prefix(blocks, pages, tails, slot)
+    world.probes["prefix_cached"] += 1
+    return prefix

@@ -10,6 +10,7 @@ from harness.check.content import compare_prefix
 from harness.network import give_up_receive
 from harness.ops.base import Name, Op, Outcome, Tokens
 from harness.ops.prefix import longest_prefix
+from harness.parked import give_up
 from harness.requests import Phase, Request
 from harness.world import World
 
@@ -57,13 +58,15 @@ class Admit(Op, frozen=True, tag="admit"):
             return Outcome.REFUSED
         prefix = longest_prefix(world, request)
         matched = len(prefix.pages) * world.setup.page_slots if prefix else 0
-        tokens = min(self.tokens, request.prompt - matched)
+        tokens = world.states.chunk_tokens(matched, self.tokens, request.prompt)
+        if tokens < 1:
+            return Outcome.SKIPPED  # the limit is too short for a chunk that ends on the grid
         pages = pages_for(tokens, world.setup.page_slots)
-        answer = world.take(pages, int(world.state_band >= 0))
+        answer = world.take(pages, world.states.admission_slots)
         if answer is None:
             return Outcome.REFUSED
         world.admit(request)
-        request.row = world.ask("take_row")
+        world.rows.take(world, request)
         request.window_first = [0] * len(world.setup.bands)
         request.pages = []
         tails: list[list[int]] = [[] for _ in world.window_bands]
@@ -75,15 +78,12 @@ class Admit(Op, frozen=True, tag="admit"):
             tails = prefix.tails
             for band, rows in zip(world.window_bands, tails, strict=True):
                 request.window_first[band] = len(prefix.pages) - len(rows)
-            if prefix.slot:
-                request.source, request.source_key = prefix.slot, prefix.blocks
-                prefix.locks += 1
         world.hold(request.pages, tails)
         world.hold(answer.ids, [answer.ids for _ in world.window_bands])
         request.pages += answer.ids
         request.length = matched
         request.prepared = tokens
-        request.slot = answer.slots[0] if answer.slots else 0
+        world.states.admit(world, request, answer.slots, prefix)
         world.ask("append_row", request.row, list(request.pages))
         return Outcome.DONE
 
@@ -99,7 +99,7 @@ class Chunk(Op, frozen=True, tag="chunk"):
         request = world.requests.get(self.request)
         if request is None or request.phase is not Phase.RUNNING or request.prepared:
             return Outcome.SKIPPED
-        tokens = min(self.tokens, request.prompt - request.length)
+        tokens = world.states.chunk_tokens(request.length, self.tokens, request.prompt)
         if tokens < 1:
             return Outcome.SKIPPED
         return extend(world, [(request, tokens)])
@@ -177,6 +177,8 @@ class Abort(Op, frozen=True, tag="abort"):
             return Outcome.SKIPPED
         if request.phase is Phase.RECEIVING:
             give_up_receive(world, request)
+        elif request.phase in (Phase.SAVING, Phase.PARKED, Phase.LOADING):
+            give_up(world, request)
         return _end(world, request)
 
 
@@ -200,7 +202,7 @@ class Retract(Op, frozen=True, tag="retract"):
 
 
 def _end(world: World, request: Request) -> Outcome:
-    if request.phase is Phase.RUNNING:
+    if request.phase in (Phase.RUNNING, Phase.PAUSED):
         _note_running(world, request)
         world.release(request)
     world.forget(request)

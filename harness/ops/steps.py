@@ -9,6 +9,7 @@ from msgspec import Meta
 from harness.forward import launch_step
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import REQUESTS_MAX
+from harness.pipeline import awaits_result
 from harness.requests import Phase
 from harness.world import World
 
@@ -31,6 +32,8 @@ class Launch(Op, frozen=True, tag="launch"):
             request = world.requests.get(name)
             if request is None or request.phase is not Phase.RUNNING or not request.prepared:
                 continue
+            if request.saved is not None or awaits_result(world, request):
+                continue
             if not world.host.waits_for_submission(request.pages, request.source):
                 batch.append(request)
         if not batch:
@@ -39,6 +42,8 @@ class Launch(Op, frozen=True, tag="launch"):
             world.probes["launched_over_a_running_step"] += 1
         if world.unsynced_step is not None:
             world.synchronize_step()
+        if world.setup.pipeline:
+            world.order_tables()  # the iteration before has ended, with its barrier or without
         step = launch_step(world, batch)
         if world.setup.overlap:
             world.open_step = step

@@ -34,6 +34,8 @@ class Complete(Op, frozen=True, tag="complete"):
         """End them."""
         if self.rank >= world.setup.ranks:
             return Outcome.SKIPPED
+        if world.network is not None and world.network.is_stalled(self.stream):
+            return Outcome.SKIPPED
         ended = world.device.complete(self.rank, self.stream, self.count)
         return Outcome.DONE if ended else Outcome.SKIPPED
 
@@ -62,9 +64,12 @@ class IdleCheck(Op, frozen=True, tag="idle_check"):
         world.come_to_rest()
         for copy in world.host.submitted():
             acknowledge(world, copy)
+        if world.network is None:
+            return Outcome.DONE
+        world.network.stalled.clear()
         for _ in range(ROUNDS_TO_REST):
-            if not world.transfers.names():
-                break
             hold_round(world)
             world.device.drain()
+            if not world.transfers.names():
+                break
         return Outcome.DONE

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from harness.library import answer_of
 from harness.network import has_queued_parts
 from harness.ops.base import Name, Op, Outcome
-from harness.requests import Phase
+from harness.requests import Phase, Request
+from harness.states import Tracked
 from harness.world import World
-from unikv.advance import first_needed_page
+from unikv.advance import first_needed_page, first_retained_page
 
 
 class Advance(Op, frozen=True, tag="advance"):
@@ -24,7 +26,10 @@ class Advance(Op, frozen=True, tag="advance"):
         retired = False
         for band in world.window_bands:
             window = world.setup.bands[band].window
-            first = first_needed_page(request.length, window, world.setup.page_slots)
+            floor = world.states.floor(world, request)
+            first = first_retained_page(request.length, floor, window, world.setup.page_slots)
+            if first < first_needed_page(request.length, window, world.setup.page_slots):
+                world.probes["retention_kept_rows"] += 1
             rows = request.pages[request.window_first[band] : first]
             if rows:
                 retired = True
@@ -47,6 +52,8 @@ class Checkpoint(Op, frozen=True, tag="checkpoint"):
             return Outcome.SKIPPED
         if world.state_band < 0 or not request.prepared:
             return Outcome.SKIPPED
+        if isinstance(world.states, Tracked):
+            return _give_tracking_slot(world, world.states, request)
         if not request.checkpoint:
             answer = world.take(0, 1)
             if answer is None:
@@ -56,3 +63,17 @@ class Checkpoint(Op, frozen=True, tag="checkpoint"):
         request.checkpoint_length = 0
         world.probes["checkpoint_taken"] += 1
         return Outcome.DONE
+
+
+def _give_tracking_slot(world: World, states: Tracked, request: Request) -> Outcome:
+    """The next step comes to a boundary and finds a slot there; without one it lets it go."""
+    slots = states.slots
+    if not answer_of(world, slots.lacks_tracking_slot, request.name, request.prepared):
+        return Outcome.SKIPPED
+    answer = world.take(0, 1)
+    if answer is None:
+        world.probes["tracking_slot_refused"] += 1
+        return Outcome.REFUSED
+    answer_of(world, slots.give_tracking_slot, request.name, answer.slots[0])
+    world.probes["checkpoint_taken"] += 1
+    return Outcome.DONE

@@ -42,6 +42,34 @@ def hunt_lines(hunts: Sequence[Hunted]) -> list[str]:
     return [*lines, f"caught      {caught} of {len(hunts)}"]
 
 
+def catalog_lines(faults: Sequence[str]) -> list[str]:
+    """What each fault breaks and which promises may report it, then how many there are."""
+    widest = max((len(fault) for fault in faults), default=0)
+    lines = []
+    for fault in map(FAULTS.__getitem__, faults):
+        rows = f"  [{', '.join(fault.rows)}]" if fault.rows else ""
+        lines.append(f"{fault.id:{widest}}  {', '.join(fault.checks)}: {fault.planted}{rows}")
+    modeled = sum(bool(FAULTS[fault].rows) for fault in faults)
+    return [*lines, f"faults      {len(faults)}, {modeled} of them modeled on public reports"]
+
+
+def shrunk_lines(hunts: Sequence[Hunted]) -> list[str]:
+    """How small the failing runs of each fault get, the longest results first."""
+    rows = [(hunted.fault, hunted.shrunk) for hunted in hunts if hunted.shrunk is not None]
+    rows.sort(key=lambda row: (-row[1].operations, -row[1].distinct_results, row[0]))
+    widest = max((len(fault) for fault, _ in rows), default=0)
+    lines = [
+        f"{'shrunk':{widest}}  {'seeds':>5}  {'operations':>10}  {'longest':>7}  {'texts':>5}"
+        f"  {'signatures':>10}  {'cpu s':>6}  {'runs':>6}"
+    ]
+    lines += [
+        f"{fault:{widest}}  {row.seeds:5}  {row.operations:10}  {row.longest:7}"
+        f"  {row.distinct_results:5}  {row.signatures:10}  {row.seconds:6.2f}  {row.executions:6}"
+        for fault, row in rows
+    ]
+    return lines
+
+
 def row_lines() -> list[str]:
     """Every public report that faults are modeled on with their ids, then those that wait."""
     lines = []
@@ -102,6 +130,37 @@ def hunt_records(hunts: Sequence[Hunted]) -> list[dict[str, object]]:
             "seed": hunted.seed,
             "operations": hunted.operations,
             "cpu_seconds": hunted.cpu_seconds,
+            **_shrunk_record(hunted),
         }
         for hunted in hunts
     ]
+
+
+def catalog_records(faults: Sequence[str]) -> list[dict[str, object]]:
+    """Faults that nobody has hunted, for programs."""
+    return [
+        {
+            "id": fault.id,
+            "rows": list(fault.rows),
+            "reports": list(fault.reports),
+            "planted": fault.planted,
+            "checks": list(fault.checks),
+            "ablates": fault.ablates,
+        }
+        for fault in map(FAULTS.__getitem__, faults)
+    ]
+
+
+def _shrunk_record(hunted: Hunted) -> dict[str, object]:
+    shrunk = hunted.shrunk
+    if shrunk is None:
+        return {}
+    return {
+        "shrunk_seeds": shrunk.seeds,
+        "shrunk_operations": shrunk.operations,
+        "shrunk_longest": shrunk.longest,
+        "distinct_results": shrunk.distinct_results,
+        "signatures": shrunk.signatures,
+        "shrink_seconds": shrunk.seconds,
+        "executions": shrunk.executions,
+    }

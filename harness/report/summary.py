@@ -62,7 +62,11 @@ def finding_lines(findings: Findings, reports_max: int) -> list[str]:
             lines += findings.report(finding).splitlines()
         else:
             lines.append(f"{finding.signature}: see {finding.report}")
-        lines.append(f"  seen in {findings.count(finding)} seeds, first in seed {finding.seed}")
+        count = findings.count(finding)
+        seen = (
+            f"seen in {count} seeds, first in" if count else "met while shrinking what was seen in"
+        )
+        lines.append(f"  {seen} seed {finding.seed}")
     return [*lines, ""] if lines else lines
 
 

@@ -24,11 +24,11 @@ def render(case: Case, violation: Violation, replay: str) -> str:
     Returns:
         Lines of at most `WIDTH` columns, with a line end behind the last one.
     """
-    lines = _wrapped(f"{violation.check}: ", violation.what)
+    lines = wrapped(f"{violation.check}: ", violation.what)
     lines += _accesses(case.operations, violation)
     if violation.missing_edge:
-        lines += _wrapped("  missing edge   ", violation.missing_edge)
-    lines += _wrapped("  kind           ", violation.detail)
+        lines += wrapped("  missing edge   ", violation.missing_edge)
+    lines += wrapped("  kind           ", violation.detail)
     lines += [
         "",
         f"{len(case.operations)} operations, scenario {case.scenario}, seed {case.seed},"
@@ -44,7 +44,7 @@ def render(case: Case, violation: Violation, replay: str) -> str:
 
 def render_crash(what: str, log: str, replay: str) -> str:
     """The report of a seed that ended its process; `log` is what it said last."""
-    lines = [*_wrapped("crash: ", what), "", "last words"]
+    lines = [*wrapped("crash: ", what), "", "last words"]
     lines += [f"  {line}" for line in log.splitlines()] or ["  none"]
     return "\n".join([*lines, "", "replay", f"  {replay}"]) + "\n"
 
@@ -64,10 +64,10 @@ def _accesses(operations: Sequence[Operation], violation: Violation) -> list[str
     lines = []
     for when, access in pairs:
         where = f"{access.kind:{kind}}  {access.stream:{stream}} stream  {_step(access):8}"
-        lines += _wrapped(f"  {when:13}  ", f"{where}  {access.holder}".rstrip())
+        lines += wrapped(f"  {when:13}  ", f"{where}  {access.holder}".rstrip())
         if 0 <= access.operation < len(operations):
             text = f"op {access.operation}  {describe(operations[access.operation])}"
-            lines += _wrapped(" " * 17, text)
+            lines += wrapped(" " * 17, text)
     return lines
 
 
@@ -84,13 +84,13 @@ def _trace(operations: Sequence[Operation], violation: Violation) -> list[str]:
     for at in shown:
         if at > expected:
             lines.append(f"        ... {at - expected} operations left out ...")
-        lines += _wrapped(f"{marks.get(at, ' '):>3} {at:5}  ", describe(operations[at]))
+        lines += wrapped(f"{marks.get(at, ' '):>3} {at:5}  ", describe(operations[at]))
         expected = at + 1
     return lines
 
 
-def _wrapped(label: str, text: str) -> list[str]:
-    """`text` behind `label`, wrapped under itself; runs of spaces that align are kept."""
+def wrapped(label: str, text: str) -> list[str]:
+    """`text` behind `label` in lines of `WIDTH`, under itself; spaces that align are kept."""
     room = WIDTH - len(label)
     pieces = [text] if len(text) <= room else textwrap.wrap(text, room, break_on_hyphens=False)
     indent = " " * len(label)

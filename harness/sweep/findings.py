@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness.case import Case, save_case
 from harness.errors import InputError
+from harness.report.folder import PAGE, REPORT, files_of, plain_report
 from harness.report.text import render, render_crash
 from harness.sweep.artifacts import new_folder, write_text
 from harness.sweep.crew import Died
@@ -56,14 +57,14 @@ class Finding:
     @property
     def report(self) -> Path:
         """The file a person reads."""
-        return self.folder / "report.txt"
+        return self.folder / REPORT
 
 
 class Findings:
     """All findings of one command, in the order they were first seen.
 
     Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
-    `add_crash` and `add_smaller`.
+    `add_crash`, `add_smaller` and `complete`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,6 +112,12 @@ class Findings:
             replay=replay,
         )
 
+    def add_met(self, case: Case) -> None:
+        """Keep a failure that was met while another was made small; no seed is counted for it."""
+        if case.violation.signature not in self._by_signature:
+            self.add_case(case)
+            self._counts[case.violation.signature] = 0
+
     def add_crash(self, died: Died, scenario: str, replay: str) -> None:
         """Fold a seed in that ended its process."""
         signature = f"{CRASH} | {died.how}{_raised_name(died)}"
@@ -136,10 +143,23 @@ class Findings:
         """Write the shrunk case beside the one as found, and the report that shows it."""
         path = finding.folder / "min.json"
         text = render(smaller, smaller.violation, replay_command(path))
+        self._reports[finding.signature] = text
         try:
             save_case(path, smaller)
-            self._write(finding.signature, finding.folder, text)
+            is_told = self._tell(finding, smaller, replay_command(path))
+            # What was told of the case as found says more than a report in plain text.
+            if not is_told and not (finding.folder / PAGE).exists():
+                write_text(finding.report, plain_report(text))
         except InputError as error:
+            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+
+    def complete(self, finding: Finding) -> None:
+        """Write what there is to tell of the case as found, where nobody makes it smaller."""
+        assert finding.case is not None, "a crash leaves no case"
+        try:
+            self._tell(finding, finding.case, finding.replay)
+        except InputError as error:
+            text = self._reports[finding.signature]
             self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
 
     def report(self, finding: Finding) -> str:
@@ -148,7 +168,19 @@ class Findings:
 
     def _write(self, signature: str, folder: Path, text: str) -> None:
         self._reports[signature] = text
-        write_text(folder / "report.txt", text)
+        write_text(folder / REPORT, plain_report(text))
+
+    @staticmethod
+    def _tell(finding: Finding, case: Case, replay: str) -> bool:
+        """Replay a case and write its report, its pictures and its test; whether it failed again.
+
+        Raises:
+            InputError: if the folder takes no more.
+        """
+        files = files_of(case, replay)
+        for name, content in files.items():
+            write_text(finding.folder / name, content.decode())
+        return bool(files)
 
     def _seen(self, signature: str) -> bool:
         self._counts[signature] = self._counts.get(signature, 0) + 1

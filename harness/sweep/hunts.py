@@ -30,7 +30,27 @@ HUNT_SECONDS_MAX = 60.0
 """Processor time of one hunt."""
 
 SILENCE_SECONDS_MAX = 180.0
-"""Wall time after which a hunt hangs."""
+"""Wall time after which a hunt hangs that only looks for its fault."""
+
+
+class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
+    """What the failing runs of one fault came down to.
+
+    Attributes:
+        seeds: failing runs that were made small.
+        operations, seconds, executions: medians of what is left, of processor time and of runs.
+        longest: operations of the longest result.
+        distinct_results: texts, setup included, that are not the same.
+        signatures: kinds of failure among the runs; there is at least one text for each.
+    """
+
+    seeds: int
+    operations: int
+    longest: int
+    distinct_results: int
+    signatures: int
+    seconds: float
+    executions: int
 
 
 class Hunted(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +66,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
         cpu_seconds: processor time of all runs.
         digest, violations: of the last run.
         trace: where an edge was taken out, the fewest operations that collide, in words.
+        shrunk: what its failing runs came down to; None where nobody asked.
     """
 
     fault: str
@@ -58,6 +79,7 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     violations: tuple[Violation, ...] = ()
     trace: tuple[str, ...] = ()
+    shrunk: Shrunken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,11 @@ class HuntWork:
 
     scenarios: tuple[NamedScenario, ...]
     faults: tuple[str, ...]
+
+    @property
+    def silence_seconds(self) -> float:
+        """Wall time after which a hunt hangs."""
+        return SILENCE_SECONDS_MAX
 
     def run(self, job: Job) -> Hunted:
         """Hunt for one fault until it is caught, reported as something else, or time is up."""
@@ -142,7 +169,7 @@ class Hunts:
         Raises:
             CrewError: if worker processes cannot start.
         """
-        plan = CrewPlan(workers, self.work, self._folder, 1, SILENCE_SECONDS_MAX)
+        plan = CrewPlan(workers, self.work, self._folder, 1, self.work.silence_seconds)
         queue = JobQueue(
             seed_jobs(range(len(self.work.faults))), closed=lambda: self.interrupts.seen
         )

@@ -7,11 +7,18 @@ the whole amounts to.  What is printed of it is not known here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
-from harness.shrinking import shrink_case
+import msgspec
+
+from harness.case import Case
+from harness.ops import Operation
+from harness.ops.base import Op
+from harness.scenario import Setup
+from harness.shrinking import Means, shrink_case
 from harness.sweep.artifacts import command_folder
 from harness.sweep.campaign import After, Campaign
 from harness.sweep.crew import CrewPlan, Event
@@ -21,6 +28,7 @@ from harness.sweep.smoke import shortfalls
 from harness.sweep.tally import never_ran
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import SeedWork
+from harness.violation import Violation
 from shrink import Budget
 
 CHUNK_OPERATIONS = 1000
@@ -31,6 +39,8 @@ SEED_SECONDS_MIN, SLOWEST_PER_SECOND = 60.0, 50
 
 SHRINK_SECONDS = 20.0
 FINDINGS_SHRUNK_MAX = 8
+FINDINGS_TOLD_MAX = 32
+"""Findings that get pictures and a test of their own; the others keep their case and a report."""
 
 
 class Undertaking:
@@ -95,19 +105,40 @@ class Undertaking:
         return short
 
     def _shrink(self) -> None:
+        """Make the first findings small and tell the others as they were found.
+
+        Other failures that are met on the way become findings too.
+        """
         findings = self.campaign.findings
-        for finding in findings.all()[:FINDINGS_SHRUNK_MAX]:
-            end = time.monotonic() + SHRINK_SECONDS
-            if finding.case is None or self.interrupts.seen:
+        shrunk = 0
+        while shrunk < min(FINDINGS_SHRUNK_MAX, len(findings)) and not self.interrupts.seen:
+            finding = findings.all()[shrunk]
+            shrunk += 1
+            if finding.case is None:
                 continue
-            budget = Budget(deadline=partial(self._is_over, end))
+            met = partial(self._met, finding.case)
+            budget = Budget(deadline=partial(self._is_over, time.monotonic() + SHRINK_SECONDS))
             try:
                 with self.interrupts.raising():
-                    smaller = shrink_case(finding.case, budget)
+                    smaller = shrink_case(finding.case, budget, means=Means(met=met))
             except KeyboardInterrupt:
                 # The case as found is on disk, and is as good a proof.
                 return
             findings.add_smaller(finding, smaller)
+        for finding in findings.all()[shrunk:FINDINGS_TOLD_MAX]:
+            if finding.case is not None and not self.interrupts.seen:
+                findings.complete(finding)
+
+    def _met(
+        self, case: Case, setup: Setup, operations: Sequence[Op], violation: Violation
+    ) -> None:
+        other = msgspec.structs.replace(
+            case,
+            setup=setup,
+            operations=cast(tuple[Operation, ...], operations),
+            violation=violation,
+        )
+        self.campaign.findings.add_met(other)
 
     def _is_over(self, end: float) -> bool:
         return self.interrupts.seen or time.monotonic() > end

@@ -45,6 +45,7 @@ GOOD: dict[str, tuple[list[Any], str]] = {
     "users.hold_receive": (["hold", IDS], "wp"),
     "users.publish": (["hold", "receive"], "ww"),
     "users.begin_send": (["send", IDS], "wp"),
+    "users.isolate": (["send"], "w"),
     "users.release": (["send"], "w"),
     "ids.writes": ([[4], [1]], "ii"),
     "ids.reads": ([[[1]], [[1]]], "rr"),

@@ -23,7 +23,7 @@ from unikv.alloc.band import BandCounts
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.signals import NoTransfers
-from unikv.errors import TransferError
+from unikv.errors import Shortage, TransferError
 
 FLOAT = layout_of(52, 4, states("state"), window("window"), tokens("full"))
 
@@ -249,6 +249,74 @@ def test_the_host_waits_because_the_table_says_so() -> None:
     lend_to_send(chain, 1)
     chain.take(0, 1)
     assert peers.waited == []
+
+
+# Transfers that were given up --------------------------------------------------------------------
+
+
+@each_loan
+def test_a_question_counts_no_page_of_an_isolated_transfer(lend: Lend) -> None:
+    chain, _, peers = float_reached()
+    lend(chain, 1)
+    chain.users.isolate("transfer")
+    assert not chain.fits(0, 1)
+    assert not chain.relieve(0, 1)
+    assert_refused(chain, Shortage, lambda: chain.take(0, 1))
+    assert peers.waited == []
+
+
+@each_loan
+def test_a_layout_around_an_isolated_transfer_is_found(lend: Lend) -> None:
+    chain, _, peers = float_reached()
+    lend(chain, 2)
+    chain.users.isolate("transfer")
+    chain.take(0, 1)
+    assert lines(chain) == ["_LLLLLL......", "_......LL....", "_..........LL"]
+    assert peers.waited == []
+
+
+@each_loan
+def test_the_release_of_an_isolated_transfer_makes_the_room(lend: Lend) -> None:
+    chain, _, _ = float_reached()
+    lend(chain, 1)
+    chain.users.isolate("transfer")
+    chain.users.release("transfer")
+    assert chain.take(0, 1).slots == [6]
+    assert chain.ledger.held.isolated == set()
+
+
+def test_a_relief_waits_for_the_others_of_a_band_with_an_isolated_transfer() -> None:
+    chain, _, peers = float_reached()
+    chain.users.begin_send("given up", [[], [2], []])
+    chain.users.begin_send("one", [[], [1], []])
+    chain.users.isolate("given up")
+    chain.take(0, 1)
+    assert peers.waited == [["one"]]
+    assert lines(chain)[1] == "_......LL...."
+
+
+def test_a_page_freed_under_an_isolated_transfer_counts_as_used() -> None:
+    chain, _, peers = walled_in()
+    chain.users.isolate("transfer")
+    assert not chain.relief.fits([0, 1, 0])
+    assert_refused(chain, Shortage, lambda: chain.reserve(1, 1))
+    assert peers.waited == []
+
+
+def test_what_no_transfer_holds_is_not_isolated() -> None:
+    chain, _, _ = float_reached()
+    hold(chain, 1)
+    users = chain.users
+    for refused in (lambda: users.isolate("hold"), lambda: users.isolate("transfer")):
+        assert "no transfer that holds pages" in assert_refused(chain, TransferError, refused)
+
+
+def test_a_transfer_that_a_relief_ended_has_nothing_to_isolate() -> None:
+    chain, _, _ = float_reached()
+    lend_to_send(chain, 1)
+    chain.take(0, 1)
+    chain.users.isolate("transfer")
+    assert chain.ledger.held.isolated == set()
 
 
 # Reliefs around stuck pages -------------------------------------------------------------------

@@ -28,8 +28,8 @@ def found(folder: Path, *options: str) -> Result:
 
 
 def violation_in(result: Result) -> dict[str, Any]:
-    """The only violation of a result."""
-    (violation,) = record_of(result)["violations"]
+    """The only violation of a result that a seed showed; others were met while it was shrunk."""
+    (violation,) = (found for found in record_of(result)["violations"] if found["count"])
     assert isinstance(violation, dict)
     return violation
 
@@ -57,8 +57,12 @@ def test_a_finding_has_a_shrunk_case_and_a_report(stored: Path) -> None:
     assert stored.name == "min.json"
     assert {path.name for path in stored.parent.iterdir()} == {
         "case.json",
+        "env.json",
         "min.json",
-        "report.txt",
+        "report.html",
+        "report.md",
+        "repro.py",
+        "timeline.json",
     }
     small, whole = load_case(stored), load_case(stored.with_name("case.json"))
     assert small.violation.signature == whole.violation.signature
@@ -68,9 +72,9 @@ def test_a_finding_has_a_shrunk_case_and_a_report(stored: Path) -> None:
 def test_the_report_is_printed_with_the_command_that_replays_it(tmp_path: Path) -> None:
     result = found(tmp_path)
     case = violation_in(result)["case"]
-    report = Path(case).with_name("report.txt").read_text()
-    assert report in result.stdout
-    assert f"\n  python -m harness replay {case}\n" in report
+    command = f"python -m harness replay {case}\n"
+    assert f"\n  {command}" in result.stdout
+    assert f"\n{command}" in Path(case).with_name("report.md").read_text()
 
 
 def test_a_failing_run_ends_alike_in_several_processes(tmp_path: Path) -> None:

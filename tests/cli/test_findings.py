@@ -79,7 +79,7 @@ def test_a_file_in_the_way_of_artifacts_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_text_replaces_the_one_before(tmp_path: Path) -> None:
-    write_text(tmp_path / "report.txt", "one")
-    write_text(tmp_path / "report.txt", "two")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.txt"]
-    assert (tmp_path / "report.txt").read_text() == "two"
+    write_text(tmp_path / "report.md", "one")
+    write_text(tmp_path / "report.md", "two")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
+    assert (tmp_path / "report.md").read_text() == "two"

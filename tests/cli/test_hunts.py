@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
+from harness.cli import main
+from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, hunt_records
 from harness.sweep.crew import Died
@@ -51,6 +55,40 @@ def test_a_row_for_programs_says_what_was_planted() -> None:
     (row,) = hunt_records([Hunted(fault=FIRST, caught=True, check="ordering", operations=7)])
     assert (row["id"], row["planted"]) == (FIRST, FAULTS[FIRST].planted)
     assert {"rows", "caught", "check", "operations", "cpu_seconds"} <= row.keys()
+
+
+def listed(*options: str) -> list[str]:
+    """What a list says, without its last line, which counts."""
+    result = CliRunner().invoke(main, ["faults", "--list", *options])
+    assert result.exit_code == 0
+    *lines, last = result.stdout.splitlines()
+    assert last.startswith(f"faults      {len(lines)}, ")
+    return lines
+
+
+def test_a_list_names_every_fault_once() -> None:
+    assert [line.split()[0] for line in listed()] == list(FAULTS)
+
+
+def test_a_list_of_edges_names_the_faults_that_take_one_out() -> None:
+    assert [line.split()[0] for line in listed("--edges")] == list(ablated())
+
+
+def test_a_list_of_some_says_who_may_report_them_and_what_was_broken() -> None:
+    (line,) = listed("--only", FIRST)
+    assert f"{', '.join(FAULTS[FIRST].checks)}: {FAULTS[FIRST].planted}" in line
+
+
+def test_a_list_ends_with_an_object_for_programs() -> None:
+    result = CliRunner().invoke(main, ["faults", "--list", "--only", FIRST, "--json"])
+    record = msgspec.json.decode(result.stdout.splitlines()[-1])
+    (row,) = record["faults"]
+    assert (row["id"], row["checks"]) == (FIRST, list(FAULTS[FIRST].checks))
+
+
+def test_a_list_of_what_is_no_fault_is_refused() -> None:
+    result = CliRunner().invoke(main, ["faults", "--list", "--only", "nothing"])
+    assert (result.exit_code, result.stdout) == (4, "")
 
 
 @pytest.mark.slow

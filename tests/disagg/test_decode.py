@@ -7,7 +7,7 @@ from unikv.alloc.chain import Taken
 from unikv.alloc.use import Use
 from unikv.disagg.life import Outcome, Phase
 from unikv.disagg.rounds import Ended
-from unikv.errors import Shortage, TransferError
+from unikv.errors import Shortage, StepOrderError, TransferError
 
 USE = "receive a"
 
@@ -67,12 +67,13 @@ def test_a_receive_that_moved_leaves_with_the_pages_of_now() -> None:
     assert [r.engine.told["a"] for r in ranks.each] == [[named(r, taken)] for r in ranks.each]
 
 
-def test_immediate_publication_waits_the_take_and_no_round() -> None:
+def test_immediate_publication_waits_the_take_and_for_no_round() -> None:
     ranks = Ranks(2)
     ranks.received("a", 3)
     ranks.all(lambda rank: rank.transfers.receives.publish("a"))
     assert [uses(rank) for rank in ranks.each] == [{Use.NETWORK_RECEIVE}] * 2
-    assert [rank.link.joined for rank in ranks.each] == [0, 0]
+    assert [rank.link.joined for rank in ranks.each] == [1, 1]
+    assert [rank.board.rounds for rank in ranks.each] == [0, 0]
     assert ranks.round().began == ()
 
 
@@ -149,7 +150,7 @@ def test_a_late_write_after_an_abort_changes_nobodys_bytes() -> None:
     ranks.all(lambda rank: rank.chain.free_slots(taken.slots))
     others = ranks.take(2, 0).ids
     others += ranks.take(2, 0).ids
-    with pytest.raises(TransferError, match="a \\(quarantined"):
+    with pytest.raises(Shortage):
         ranks.take(2, 0)
     rank.engine.write_late("a", b"late")
     assert owned_bytes(rank, others) == [bytes(4)] * len(others)
@@ -194,6 +195,26 @@ def test_a_receive_of_nothing_is_refused() -> None:
     ranks = Ranks(1)
     with pytest.raises(TransferError, match="0 pages and 0 slots; allowed: 1 or more"):
         ranks.all(lambda rank: rank.transfers.receives.take("a", "prefill", 0, 0))
+
+
+def test_an_abort_that_reached_one_rank_holds_a_publication_back_on_all() -> None:
+    ranks = Ranks(3)
+    ranks.each[2].transfers.abort_for("a", "prefill")
+    assert [answer.name for answer in ranks.each[2].transfers.acknowledgements()] == ["a"]
+    ranks.received("a", 3)
+    ranks.all(lambda rank: rank.transfers.receives.publish("a"))
+    assert [rank.engine.told for rank in ranks.each] == [{}, {}, {}]
+    assert ranks.round().ended == (Ended("a", Outcome.ABORTED),)
+
+
+def test_a_rank_that_cannot_publish_leaves_nobody_alone() -> None:
+    ranks = Ranks(2)
+    ranks.received("a", 3)
+    ranks.each[1].chain.launch_step(1)
+    first, second = ranks.answers(lambda rank: rank.transfers.receives.publish("a"))
+    assert isinstance(first, TransferError)
+    assert isinstance(second, StepOrderError)
+    assert [rank.board.find("a").phase for rank in ranks.each] == [Phase.HELD] * 2
 
 
 def test_a_receive_is_published_once() -> None:

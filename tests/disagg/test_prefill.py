@@ -7,6 +7,7 @@ import pytest
 from tests.disagg.ranks import Rank, Ranks, per_band
 from unikv.alloc.chain import Taken
 from unikv.alloc.use import Use
+from unikv.device.port import Stream
 from unikv.disagg.life import Outcome, Phase
 from unikv.disagg.prefill import Sends
 from unikv.disagg.rounds import Ended
@@ -94,6 +95,59 @@ def moved_while_queued(ranks: Ranks) -> Taken:
     ranks.all(lambda rank: rank.chain.free(gone.ids))
     assert ranks.all(lambda rank: rank.chain.flush(8)) > 0
     return taken
+
+
+def loaded(ranks: Ranks, pages: int) -> tuple[Taken, int]:
+    """Pages that a submitted load fills, and its number."""
+    taken = ranks.take(pages, 0)
+    number = ranks.all(
+        lambda rank: rank.chain.users.begin_load(
+            per_band(taken), rank.device.record_event(Stream.LOAD)
+        )
+    )
+    return taken, number
+
+
+def test_a_send_starts_once_the_load_that_fills_it_is_over() -> None:
+    ranks = Ranks(2)
+    taken, number = loaded(ranks, 3)
+    queue(ranks, taken, 0)
+    assert ranks.round().began == ()
+    ranks.all(lambda rank: rank.chain.users.end_copy(number))
+    assert ranks.round().began == ("send a part 0",)
+
+
+def test_a_send_waits_for_no_load_of_other_pages() -> None:
+    ranks = Ranks(2)
+    taken = ranks.take(3, 0)
+    loaded(ranks, 3)
+    queue(ranks, taken, 0)
+    assert ranks.round().began == ("send a part 0",)
+
+
+def test_a_send_waits_for_no_backup_of_its_pages() -> None:
+    ranks = Ranks(2)
+    taken = ranks.take(3, 0)
+    ranks.all(
+        lambda rank: rank.chain.users.begin_backup(
+            per_band(taken), rank.device.record_event(Stream.BACKUP)
+        )
+    )
+    queue(ranks, taken, 0)
+    assert ranks.round().began == ("send a part 0",)
+
+
+def test_the_host_waits_a_load_that_the_schedule_stream_waited() -> None:
+    ranks = Ranks(2)
+    taken, number = loaded(ranks, 3)
+    queue(ranks, taken, 0)
+    for rank in ranks.each:
+        (use,) = rank.chain.ledger.fences.uses()
+        rank.device.wait_event(Stream.SCHEDULE, use.event)
+        rank.chain.ledger.fences.end(number)
+    waited = [rank.device.position for rank in ranks.each]
+    assert ranks.round().began == ("send a part 0",)
+    assert [rank.device.seen for rank in ranks.each] == waited
 
 
 def test_the_host_waits_a_move_that_came_after_the_send_was_queued() -> None:

@@ -8,7 +8,7 @@ from unikv.disagg.life import Outcome, Phase
 from unikv.disagg.quarantine import QuarantineLimits
 from unikv.disagg.rounds import Ended
 from unikv.disagg.transfer_waiter import RoundLimit
-from unikv.errors import TransferError
+from unikv.errors import Shortage, TransferError
 
 USE = "send a part 0"
 
@@ -162,13 +162,46 @@ def test_a_relief_that_waits_in_vain_raises_on_every_rank() -> None:
     assert ranks.books() == before
 
 
-def test_a_relief_waits_for_the_proof_of_a_quarantined_send() -> None:
+def test_no_relief_waits_for_a_quarantined_send() -> None:
     ranks = crowded()
     ranks.each[0].engine.fail("a")
     ranks.round()
     for rank in ranks.each:
         rank.pace.hurry = 1
-    ranks.take(0, 10)
+    assert not ranks.all(lambda rank: rank.chain.fits(0, 10))
+    joined = ranks.meeting.rounds
+    with pytest.raises(Shortage):
+        ranks.take(0, 10)
+    assert ranks.meeting.rounds == joined
+
+
+def test_the_round_that_has_the_proof_makes_the_room() -> None:
+    ranks = crowded()
+    ranks.each[0].engine.fail("a")
+    ranks.round()
+    for rank in ranks.each:
+        rank.engine.prove("a")
+    assert ranks.round().ended == (Ended("a", Outcome.FAILED),)
+    assert len(ranks.take(0, 10).slots) == 10
+
+
+def test_a_wait_in_vain_for_a_proof_is_the_last_one() -> None:
+    ranks = crowded()
+    ranks.each[1].engine.fail("a")
+    with pytest.raises(TransferError, match="quarantined"):
+        ranks.take(0, 10)
+    with pytest.raises(Shortage):
+        ranks.take(0, 10)
+    assert ranks.round().isolated == ("a",)
+
+
+def test_a_relief_that_gave_a_send_up_and_saw_its_proof_makes_the_room() -> None:
+    ranks = crowded()
+    ranks.each[1].engine.fail("a")
+    for rank in ranks.each:
+        rank.pace.hurry = 1
+    assert len(ranks.take(0, 10).slots) == 10
+    assert [rank.chain.ledger.held.isolated for rank in ranks.each] == [set(), set()]
     assert ranks.round().ended == (Ended("a", Outcome.FAILED),)
 
 

@@ -6,9 +6,10 @@ legal call raises nothing.
 
 from harness.check import noted
 from harness.ops import Launch
+from harness.problem import BrokenSubject
 from harness.requests import Request
 from harness.runner import Run
-from harness.world import BrokenSubject, World
+from harness.world import World
 from tests.harness.lived_in import (
     allocators,
     is_busy,

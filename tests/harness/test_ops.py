@@ -32,8 +32,8 @@ from harness.scenario import Setup
 from harness.setup import draw_setup
 from tests.harness.lived_in import running, scenario
 
-LENGTH = 80
-NAMES = ("smoke", "hybrid")
+LENGTH = 160
+NAMES = ("smoke", "hybrid", "rows", "host_tier", "peers", "everything")
 SEEDS = range(3)
 
 

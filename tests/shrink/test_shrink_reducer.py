@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from shrink import (
     Budget,
     DoesNotFail,
-    Problem,
     Progress,
+    Reducible,
     delete_pairs,
     delete_runs,
     reduce,
@@ -236,7 +236,7 @@ def test_an_observer_hears_of_passes_and_executions_in_order() -> None:
 
 
 def test_a_pass_that_proposes_nonsense_does_no_harm() -> None:
-    def nonsense(problem: Problem[int]) -> None:
+    def nonsense(problem: Reducible[int]) -> None:
         for candidate in ((), (9, 9, 9, 9), (2, 1), problem.best):
             problem.try_(candidate)
 

@@ -138,6 +138,18 @@ class AsyncUsers:
         self._steps.check_between_steps("begin_send")
         self._add(name, Use.NETWORK_SEND, ids)
 
+    def isolate(self, name: str) -> None:
+        """The transfer `name` was given up on every rank, and may touch its pages until a proof.
+
+        Until its release its pages stay where they are in every layout, and no relief waits for it.
+
+        Raises:
+            TransferError: if it holds no pages; harmless for one that a relief has ended.
+        """
+        check_names("isolate", name)
+        self._steps.check_between_steps("isolate")
+        self._ledger.held.isolate(name)
+
     def release(self, name: str) -> None:
         """The transfer or hold is over on every rank: its pages may move and be reused.
 

@@ -320,7 +320,15 @@ def _fresh_view(chain: ChainAllocator) -> ChainView:
             wall = arena.end_page(page_bytes)
         elif index == 0:
             wall = arena.first_page(page_bytes)
-        fixed = sorted(band.fixed_pages())
-        pin = (fixed[0], fixed[-1] + 1) if fixed else (0, 0)
-        views.append(BandView(page_bytes, wall, low, high, band.live + band.fixed, *pin))
+        held = chain.ledger.held
+        isolated = {
+            page
+            for hold in held.holds()
+            if hold.band == index and hold.name in held.isolated
+            for page in hold.pages
+        }
+        used = band.live + band.fixed + len(isolated & held.stuck(index))
+        still = sorted(isolated.union(band.fixed_pages()))
+        pin = (still[0], still[-1] + 1) if still else (0, 0)
+        views.append(BandView(page_bytes, wall, low, high, used, *pin))
     return ChainView(arena.sink_bytes, arena.total_bytes, tuple(views))

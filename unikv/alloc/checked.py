@@ -112,6 +112,11 @@ class CheckedUsers(AsyncUsers):
         with self._checks.around("begin_send"):
             super().begin_send(name, ids)
 
+    def isolate(self, name: str) -> None:
+        """As `AsyncUsers.isolate`."""
+        with self._checks.around("isolate"):
+            super().isolate(name)
+
     def release(self, name: str) -> None:
         """As `AsyncUsers.release`."""
         with self._checks.around("release"):

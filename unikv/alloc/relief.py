@@ -75,9 +75,13 @@ class Relief:
 
         Args:
             pinned: per band, which holds keep their pages where they are; none by default, which
-                is the view of a yes or no.  Fixed pages always stay.
+                is the view of a yes or no.  Fixed pages and isolated transfers always stay.
         """
-        if pinned and self._ledger.held:
+        held = self._ledger.held
+        if held.isolated:
+            # Seldom, and in no revision of a band: such a view is made afresh and not kept.
+            return self._snapshot(pinned or list(self._unpinned))
+        if pinned and held:
             return self._snapshot(pinned)
         revisions = self._revisions
         for index, band in enumerate(self._bands):
@@ -111,13 +115,12 @@ class Relief:
         index, fixed = band.index, band.fixed
         page_bytes, wall = self._sizes_and_walls[index]
         used, pin_low, pin_high = band.live + fixed, 0, 0
-        if uses or fixed:
-            pins = set(band.fixed_pages())
-            if uses:
-                # A page freed under a transfer stays as it is, so here it counts as used.
-                stuck = self._ledger.held.stuck(index) if uses >= TRANSFERS else frozenset()
-                used += len(stuck)
-                pins |= self._ledger.held.pages(index, uses) | stuck
+        held = self._ledger.held
+        if uses or fixed or held.isolated:
+            kept = held.kept(index, uses)
+            # A page freed under a transfer that is left alone stays, so it counts as used.
+            used += len(held.stuck(index) & kept)
+            pins = kept.union(band.fixed_pages())
             if pins:
                 pin_low, pin_high = min(pins), max(pins) + 1
         return _named_tuple(BandView, (page_bytes, wall, low, high, used, pin_low, pin_high))

@@ -65,15 +65,20 @@ class HeldPages:
     """Every hold that is not over.
 
     Law: stuck pages are pages of transfers, pending in their band, and owned by nobody.  A name
-    that ended early holds nothing until its release has come.
+    that ended early holds nothing until its release has come.  Isolated names hold pages.
+
+    Attributes:
+        isolated: transfers that were given up on every rank: no wait ends them, only a proof that
+            may never come, so no layout may count on their pages.
     """
 
-    __slots__ = ("_ended_early", "_holds", "_stuck")
+    __slots__ = ("_ended_early", "_holds", "_stuck", "isolated")
 
     def __init__(self) -> None:
         self._holds: list[Hold] = []
         self._stuck: dict[int, set[int]] = {}
         self._ended_early: set[str] = set()
+        self.isolated: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._holds)
@@ -115,14 +120,46 @@ class HeldPages:
             for page in hold.pages
         }
 
+    def kept(self, band: int, uses: Iterable[Use]) -> set[int]:
+        """Pages of `band` that stay where these kinds of holds are left alone.
+
+        Those of isolated transfers always stay.
+        """
+        pages = self.pages(band, uses)
+        for hold in self._holds if self.isolated else ():
+            if hold.band == band and hold.name in self.isolated:
+                pages |= hold.pages
+        return pages
+
     def transfers(self, bands: Collection[int]) -> list[str]:
-        """Names of the transfers that touch one of `bands`, oldest first."""
+        """Transfers that touch one of `bands` and can be waited for, oldest first."""
         names = [
             hold.name
             for hold in self._holds
-            if hold.band in bands and hold.use in TRANSFERS and hold.pages
+            if hold.band in bands
+            and hold.use in TRANSFERS
+            and hold.pages
+            and hold.name not in self.isolated
         ]
         return list(dict.fromkeys(names))
+
+    def isolate(self, name: str) -> None:
+        """The transfer `name` was given up on every rank: nobody waits for it until it ends.
+
+        A name that ended early has no page that somebody could wait for.
+
+        Raises:
+            TransferError: if no transfer holds pages under that name.
+        """
+        if name in self._ended_early:
+            return
+        if not any(hold.name == name and hold.use in TRANSFERS for hold in self._holds):
+            known = sorted({hold.name for hold in self._holds if hold.use in TRANSFERS})
+            raise TransferError(
+                f"{name!r} is given up, but is no transfer that holds pages; those are"
+                f" {listed(known)}: drop what no engine has seen, and isolate the rest"
+            )
+        self.isolated.add(name)
 
     def stick(self, band: int, pages: Collection[int]) -> None:
         """Pages freed under a transfer."""
@@ -172,6 +209,7 @@ class HeldPages:
                 " release each transfer or hold once"
             )
         self._holds = [hold for hold in self._holds if hold.name != name]
+        self.isolated.discard(name)
         freed: dict[int, list[int]] = {}
         for band in {hold.band for hold in ended}:
             loose = self.stuck(band) - self.pages(band, TRANSFERS)

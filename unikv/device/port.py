@@ -177,8 +177,11 @@ A view would show what the row's next holder writes.
 """
 
 
+@runtime_checkable
 class RowMemoryDevice(Device, Protocol):
     """A device that keeps memory per request row: scratch, ring cursors of a speculative state.
+
+    It is known by having the three calls.
 
     Forwards read and write the memory of their batch's rows from their first kernel to their last.
 

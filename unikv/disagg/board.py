@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from unikv.arguments import check_names
 from unikv.disagg.aborts import Aborts
@@ -65,6 +66,25 @@ class Transfer:
     refusal: str = ""
 
 
+class Ledger(Protocol):
+    """Where the pages of transfers are held."""
+
+    def isolate(self, name: str) -> None:
+        """The transfer that is held under `name` was given up: nobody waits for it."""
+        ...
+
+
+class NoLedger:
+    """The ledger of a board that no storage has joined."""
+
+    def isolate(self, name: str) -> None:
+        """Nothing is held, so nothing can have been given up."""
+        raise TransferError(
+            f"{name!r} is given up, but no storage has joined the board; allowed: transfers of the"
+            " storage whose rounds were built on it"
+        )
+
+
 class Board:
     """The transfers of one rank.
 
@@ -81,6 +101,7 @@ class Board:
     __slots__ = (
         "_agreement",
         "_isolated",
+        "_ledger",
         "_transfers",
         "aborts",
         "engine",
@@ -118,6 +139,11 @@ class Board:
         self.quarantine = Quarantine(engine, limits)
         self.rounds = 0
         self._isolated: list[str] = []
+        self._ledger: Ledger = NoLedger()
+
+    def join(self, ledger: Ledger) -> None:
+        """The storage whose waiter stands on this board holds pages in `ledger`."""
+        self._ledger = ledger
 
     def transfers(self) -> tuple[Transfer, ...]:
         """Those that are not over, oldest first."""
@@ -267,6 +293,13 @@ class Board:
                 NoProof("not asked"),
             )
         )
+
+    def mark_isolated(self) -> None:
+        """Let the ledger keep the pages of what was given up: no wait is worth its time."""
+        for name in self._isolated:
+            transfer = self._transfers.get(name)
+            for use in transfer.uses if transfer else ():
+                self._ledger.isolate(use)
 
     def take_isolated(self) -> tuple[str, ...]:
         """What was given up since the last call, each named once."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unikv.alloc.chain import ChainAllocator, Taken
+from unikv.disagg.agreement import Patience, Wish
 from unikv.disagg.board import Board, Transfer
 from unikv.disagg.engine import Pages
 from unikv.disagg.gate import Gate, set_gate, wait_gate
@@ -77,19 +78,29 @@ class Receives:
     def publish(self, name: str) -> None:
         """Publish a held receive at once, where there is no later iteration to wait for.
 
-        Called alike on every rank.
+        Called alike on every rank.  If a peer has told some rank to stop it, it stays held and the
+        next round drops it: the peer may have heard already that nothing of that name begins.
 
         Raises:
-            TransferError: if it is no held receive, or its rows were freed; nothing has changed.
-            StepOrderError: between launch and record of a step; nothing has changed then.
+            TransferError: if it is no held receive, or its rows were freed, and on every rank if
+                one of them leaves; nothing has changed then.
+            StepOrderError: here, between launch and record of a step; nothing has changed then.
 
-        Order: blocks the host until the schedule stream has run the take.
+        Order: joins one collective; blocks the host until the schedule stream has run the take.
         """
+
+        def prepare() -> Patience:
+            transfer = self._board.find(name)
+            phase_after(name, transfer.phase, Change.PUBLISH)
+            self._chain.steps.check_between_steps("publish")
+            if self._board.aborts.wish(name) is Wish.GO_ON:
+                self.prepare(transfer)
+            return Patience.LEFT
+
+        agreed = self._board.reach(f"publish {name}", prepare)
         transfer = self._board.find(name)
-        phase_after(name, transfer.phase, Change.PUBLISH)
-        self._chain.steps.check_between_steps("publish")
-        self.prepare(transfer)
-        self.advance(transfer)
+        if self._board.due(transfer, agreed) is Change.STAY:
+            self.advance(transfer)
 
     # What a round does with them -----------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 A part of a send is queued by its virtual ids and may move until it starts.  It starts when the host
 has *processed* the last step that writes it, which a wait of the schedule stream alone does not
-give, and has waited the last move of its pages.  Then the ledger learns of it, and then the engine.
+give, when no load fills it any more, and has waited the last move of its pages.  Then the ledger
+learns of it, and then the engine.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unikv.alloc.chain import ChainAllocator
+from unikv.alloc.fences import page_ranges
+from unikv.alloc.use import Use
 from unikv.arguments import check_ids_per_band, check_number
 from unikv.disagg.board import Board, Transfer
 from unikv.disagg.engine import Pages
@@ -27,11 +30,13 @@ class Part:
         ids: virtual ids per band.
         written_through: the newest step that writes their pages; 0 if none does.
         gate: set when the part was queued.
+        under_load: whether a load filled one of its pages then.
     """
 
     ids: tuple[tuple[int, ...], ...]
     written_through: int
     gate: Gate
+    under_load: bool
 
 
 @dataclass(slots=True)
@@ -86,6 +91,8 @@ class Sends:
     def add(self, name: str, ids: Sequence[Sequence[int]], written_through: int) -> None:
         """Queue a part; the ids stay bound until the round that starts it, or the send is aborted.
 
+        Pages that a load fills are queued once it is submitted, and wait until it is over.
+
         Args:
             name: an open send.
             ids: virtual ids per band.
@@ -102,7 +109,9 @@ class Sends:
         transfer = self._board.find(name)
         parts = self._open_parts(transfer, "add")
         self._check_part(name, ids, written_through)
-        parts.waiting.append(Part(tuple(map(tuple, ids)), written_through, set_gate(self._chain)))
+        own = tuple(map(tuple, ids))
+        gate, under_load = set_gate(self._chain), self._is_filled(own)
+        parts.waiting.append(Part(own, written_through, gate, under_load))
         self._count(transfer)
 
     def close(self, name: str) -> None:
@@ -148,7 +157,8 @@ class Sends:
                     f"send {transfer.name!r}: ids of a part were freed before it started; allowed:"
                     f" ids that stay bound: abort the send before its ids are freed: {error}"
                 ) from error
-            wait_gate(self._chain, part.gate)
+            # A load may be over because the schedule stream waited it, behind the part's own gate.
+            wait_gate(self._chain, set_gate(self._chain) if part.under_load else part.gate)
 
     def advance(self, transfer: Transfer) -> list[str]:
         """Hand over every part that is ready; the names under which the ledger holds them."""
@@ -181,15 +191,28 @@ class Sends:
             transfer.refusal = str(error)
 
     def _ready(self, transfer: Transfer) -> list[Part]:
-        """The parts at the head of the queue that no step writes any more."""
+        """The parts at the head of the queue that no step and no load writes any more."""
         ready: list[Part] = []
         if transfer.phase in SENDABLE:
             for part in self._parts[transfer.name].waiting:
                 # Processed, not retired: a wait of the schedule stream orders no engine.
                 if part.written_through > self._chain.steps.processed_through:
                     break
+                if self._is_filled(part.ids):
+                    break
                 ready.append(part)
         return ready
+
+    def _is_filled(self, ids: tuple[tuple[int, ...], ...]) -> bool:
+        """Whether a load that is not over writes a page that one of the ids names."""
+        fences = self._chain.ledger.fences
+        if not fences:
+            return False
+        ranges: list[tuple[int, int]] = []
+        for band, units in zip(self._chain.bands, ids, strict=True):
+            pages = self._chain.translate(band.index, units)
+            ranges += page_ranges(band.layout.page_bytes, pages)
+        return any(use.use is Use.COPY_WRITE for use in fences.touching(tuple(ranges)))
 
     def _pages(self, part: Part) -> Pages:
         bands = zip(self._chain.bands, part.ids, strict=True)

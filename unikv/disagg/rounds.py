@@ -83,6 +83,7 @@ class TransferRounds:
         """Join a chain with the board that its waiter was built on."""
         self._chain = chain
         self.board = board
+        board.join(chain.users)
         self.sends = Sends(chain, board)
         self.receives = Receives(chain, board)
         self._queues: Mapping[Direction, Queue] = {
@@ -137,6 +138,7 @@ class TransferRounds:
         ended: list[Ended] = []
         for transfer in self.board.transfers():
             ended += self._change(transfer, agreed)
+        self.board.mark_isolated()
         began: list[str] = []
         for transfer in self.board.transfers():
             began += self._queues[transfer.direction].advance(transfer)

@@ -57,7 +57,8 @@ class NetworkTransferWaiter:
         """Block the host until no engine of any rank touches the pages of `names`.
 
         Every rank returns in the same round.  A transfer that failed on some rank is given up on
-        all of them at once, and then its proof is waited for.
+        all of them at once, and then its proof is waited for.  If that comes too late, the ledger
+        learns of it, so no later wait begins for the same pages.
 
         Args:
             names: of uses in the ledger, equal on every rank.
@@ -75,6 +76,7 @@ class NetworkTransferWaiter:
             if not running:
                 return
             if agreed.patience is Patience.OUT:
+                self._board.mark_isolated()
                 described = [f"{t.name} ({t.phase.value}, peer {t.peer})" for t in running]
                 raise TransferError(
                     f"wait for transfers {listed(names)}: after {asked} rounds still in flight on"

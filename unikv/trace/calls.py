@@ -117,6 +117,7 @@ CALLS: Mapping[str, CallKind] = {
         CallKind(_U, "hold_receive", tuple[Name, PerBand], _NONE),
         CallKind(_U, "publish", tuple[Name, Name], NumbersByBand),
         CallKind(_U, "begin_send", tuple[Name, PerBand], _NONE),
+        CallKind(_U, "isolate", tuple[Name], _NONE),
         CallKind(_U, "release", tuple[Name], _NONE),
         CallKind(_I, "writes", tuple[Numbers, Numbers], PerBand),
         CallKind(_I, "reads", tuple[list[Numbers], list[Numbers]], PerBandAndRow),

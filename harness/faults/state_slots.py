@@ -1,0 +1,234 @@
+"""Faults of state slots: clears that are lost, slots that leak, windows given up too early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.faults.fault import Fault, Plant
+from harness.faults.parts import become, chains, in_world
+from harness.requests import Prefix, Request
+from harness.states import StateWork, Tracked
+from harness.subject import Answer
+from harness.world import World
+from unikv.cache.state_slots import StateSlots
+from unikv.cache.state_step import SINK, Checkpoint, Content, SlotState
+from unikv.ids.unit_ids import MintedIds
+
+
+def in_slots(broken: type[StateSlots]) -> Plant:
+    """Plant slots that are kept wrongly, where a strategy keeps them."""
+
+    def plant(world: World) -> None:
+        if isinstance(world.states, Tracked):
+            become(world.states.slots, broken)
+
+    return plant
+
+
+def in_tracked(broken: type[Tracked]) -> Plant:
+    """Plant an engine that carries out wrongly what the library says of slots."""
+
+    def plant(world: World) -> None:
+        if isinstance(world.states, Tracked):
+            become(world.states, broken)
+
+    return plant
+
+
+class _TakesTheReplacementForWritten(StateSlots):
+    """Whoever goes on with a replacement finds there what its last holder left."""
+
+    __slots__ = ()
+
+    def take_checkpoint(self, name: str, slots: Sequence[int]) -> Checkpoint:
+        checkpoint = super().take_checkpoint(name, slots)
+        held = self.held(name)
+        if held.slot in slots:
+            self._states[held.slot] = SlotState(Content.WRITTEN, checkpoint.length, SINK)
+        return checkpoint
+
+
+class _TakesTheFirstStateForWritten(StateSlots):
+    """A clear that is still due is forgotten when anybody else's request ends."""
+
+    __slots__ = ()
+
+    def end(self, name: str) -> tuple[int, ...]:
+        ended = super().end(name)
+        for slot, state in self._states.items():
+            if state.content is Content.STALE and not self._is_for_checkpoints(slot):
+                self._states[slot] = SlotState(Content.WRITTEN, 0, SINK)
+        return ended
+
+    def _is_for_checkpoints(self, slot: int) -> bool:
+        return any(held.tracking == slot for held in self._requests.values())
+
+
+class _ClearsOnlyOnce(Tracked):
+    """A clear is due for the first request that a slot is handed to, launched or not."""
+
+    def admit(
+        self, world: World, request: Request, slots: Sequence[int], prefix: Prefix | None
+    ) -> None:
+        super().admit(world, request, slots, prefix)
+        states, seen = self.slots._states, self.left.setdefault("", ())
+        if slots[0] in seen and states[slots[0]].content is Content.STALE:
+            states[slots[0]] = SlotState(Content.WRITTEN, 0, SINK)
+        self.left[""] = (*seen, slots[0])
+
+
+class _WritesWhatItResumesFrom(Tracked):
+    """A forward that reads the tree's slot leaves its own state there as well."""
+
+    def work(self, world: World, request: Request) -> StateWork:
+        work = super().work(world, request)
+        if work.source in (SINK, *(slot for slot, _ in work.outputs)):
+            return work
+        return work._replace(
+            outputs=(*work.outputs, Checkpoint(work.source, work.outputs[0].length))
+        )
+
+
+class _TracksTheEnd(Tracked):
+    """What is kept for the boundary is the state at the end of the step."""
+
+    def work(self, world: World, request: Request) -> StateWork:
+        work = super().work(world, request)
+        end = request.length + request.prepared
+        return work._replace(outputs=tuple(Checkpoint(slot, end) for slot, _ in work.outputs))
+
+
+class _EndsWithoutItsTrackingSlot(StateSlots):
+    __slots__ = ()
+
+    def end(self, name: str) -> tuple[int, ...]:
+        return super().end(name)[:1]
+
+
+class _KeepsASlotOfARefusal(World):
+    """Looks a prefix up, takes a slot to copy its state to, and then has no room for the rest."""
+
+    def take(self, pages: int, slots: int) -> Answer | None:
+        answer = super().take(pages, slots)
+        if answer is None and pages and slots:
+            super().take(0, 1)
+        return answer
+
+
+class _MintsTheSink(MintedIds):
+    __slots__ = ()
+
+    def mint(self, count: int) -> list[int]:
+        minted = super().mint(count)
+        return [0, *minted[1:]] if minted else minted
+
+
+def _mint_the_sink(world: World) -> None:
+    for chain in chains(world):
+        if world.state_band in chain.minted:
+            become(chain.minted[world.state_band], _MintsTheSink)
+
+
+class _LetsGoOfEveryWindow(Tracked):
+    def floor(self, world: World, request: Request) -> int:
+        return request.length
+
+
+class _KeepsItsPlans(Tracked):
+    """What is planned for a request is carried out for whoever comes back under its name."""
+
+    def work(self, world: World, request: Request) -> StateWork:
+        stale = self.plans.get(f"{request.name} before")
+        work = super().work(world, request)
+        step = self.plans[request.name]
+        self.plans[f"{request.name} before"] = step
+        if stale is not None and stale.first > step.first:
+            # It has come back, and was further when it went.
+            self.plans[request.name] = stale
+        return work
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        id="replacement-slot-uncleared",
+        planted="the slot that a request goes on with, after the tree has taken its own, counts as"
+        " written",
+        plant=in_slots(_TakesTheReplacementForWritten),
+        checks=("initialised",),
+        scenario="rows",
+        rows=("B25",),
+    ),
+    Fault(
+        id="clear-lost-with-another-request",
+        planted="a slot whose clear is due counts as written once another request has ended",
+        plant=in_slots(_TakesTheFirstStateForWritten),
+        checks=("initialised",),
+        scenario="rows",
+        rows=("B25",),
+    ),
+    Fault(
+        id="clear-lost-with-its-request",
+        planted="a clear that was due for a request which was never launched is not due for the"
+        " next holder of the slot",
+        plant=in_tracked(_ClearsOnlyOnce),
+        checks=("initialised",),
+        scenario="rows",
+        rows=("B25",),
+    ),
+    Fault(
+        id="state-written-in-the-trees-slot",
+        planted="a forward that resumes from a slot of the tree leaves its own state there too",
+        plant=in_tracked(_WritesWhatItResumesFrom),
+        checks=("content",),
+        scenario="rows",
+        rows=("B25",),
+    ),
+    Fault(
+        id="boundary-state-of-the-end",
+        planted="the state that is kept for a grid boundary is the one at the end of the step",
+        plant=in_tracked(_TracksTheEnd),
+        checks=("content",),
+        scenario="rows",
+        rows=("B141",),
+    ),
+    Fault(
+        id="tracking-slot-leaked",
+        planted="the slot for checkpoints is not given back when its request ends",
+        plant=in_slots(_EndsWithoutItsTrackingSlot),
+        checks=("idle",),
+        scenario="rows",
+        rows=("B79",),
+    ),
+    Fault(
+        id="slot-kept-on-a-failed-admission",
+        planted="a request that is not admitted keeps the slot that its prefix was to be copied to",
+        plant=in_world(_KeepsASlotOfARefusal),
+        checks=("idle",),
+        scenario="rows",
+        rows=("B79",),
+    ),
+    Fault(
+        id="sink-handed-out-as-a-slot",
+        planted="the ids of state slots begin with the sink, which captures write",
+        plant=_mint_the_sink,
+        checks=("ownership",),
+        scenario="rows",
+        rows=("B135",),
+    ),
+    Fault(
+        id="window-retired-past-the-floor",
+        planted="window rows behind a checkpoint that the cache has not taken are freed",
+        plant=in_tracked(_LetsGoOfEveryWindow),
+        checks=("ownership",),
+        scenario="rows",
+    ),
+    Fault(
+        id="plan-of-an-earlier-life",
+        planted="what a forward was to do with the state of a request is carried out after the"
+        " request was retracted and came back",
+        plant=in_tracked(_KeepsItsPlans),
+        checks=("ledger",),
+        scenario="rows",
+        rows=("B27",),
+    ),
+)

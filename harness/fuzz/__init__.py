@@ -1,0 +1,1 @@
+"""Fuzzers that choose bytes: the same operations and checks, driven from outside."""

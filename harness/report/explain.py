@@ -1,0 +1,155 @@
+"""An explanation in words: the cause, the place, both accesses, and what the missing edge changes.
+
+The proof is the last part: what the same operations and many other seeds show once the edge is
+there.  How that is found out is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.report.edge import EdgeRule
+from harness.report.story import Story
+from harness.report.text import describe, wrapped
+from harness.sweep.explaining import Count, Explaining
+from harness.violation import Violation
+
+OTHERS_MAX = 3
+FACT_INDENT = " " * 9
+
+
+def story_lines(story: Story) -> list[str]:
+    """The failure as its replay showed it."""
+    violation = story.violation
+    lines = wrapped("cause        ", story.cause)
+    lines += wrapped("promise      ", story.promise)
+    for side in story.sides:
+        ran = ", ".join(dict.fromkeys(side.ran))
+        where = f"{side.note.kind} on the {side.note.stream} stream, {side.lane}; {ran}"
+        lines += wrapped(f"{side.when:13}", where)
+        lines += wrapped(" " * 13, f"op {side.launch.operation}  {side.operation}")
+    if violation.missing_edge:
+        lines += wrapped("missing edge ", violation.missing_edge)
+        lines += wrapped(" " * 13, story.order)
+    for place, entries in story.followed:
+        lines += ["", f"history of {place.title}{'' if entries else ': no operation touched it'}"]
+        for at, facts in entries:
+            operation = describe(story.recording.frames[at].operation)
+            lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", operation)
+            for fact in facts:
+                lines += wrapped(f"{FACT_INDENT}- ", fact)
+    if story.differences:
+        lines += ["", "where the ranks differ"]
+        for name, ranks in story.differences:
+            both = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(ranks))
+            lines += wrapped(f"{FACT_INDENT}- ", f"{name}: {both}")
+    return lines
+
+
+def no_edge_lines(story: Story) -> list[str]:
+    """Why nothing is put to the test."""
+    return [
+        "",
+        *wrapped(
+            "inserted     ",
+            f"nothing: {story.violation.check} is no promise of order, so no edge is missing;"
+            " look at the history and at what the sentence compares",
+        ),
+    ]
+
+
+def edge_lines(
+    test: Explaining, once: Sequence[Violation], by_rule: Sequence[Violation]
+) -> list[str]:
+    """What the same operations show with the edge."""
+    return [
+        "",
+        *wrapped(
+            "inserted     ",
+            f"a wait for the earlier access: the same operations {became(test.story, once)}",
+        ),
+        *wrapped(
+            "by rule      ",
+            f"{rule_text(test.story, test.rule)}: the same operations"
+            f" {became(test.story, by_rule)}",
+        ),
+    ]
+
+
+def rule_text(story: Story, rule: EdgeRule) -> str:
+    """The edge for all accesses of its kinds."""
+    lanes = story.recording.lanes
+    return (
+        f"before every {rule.kind} of the {lanes[rule.lane]} stream, it waits for the last"
+        f" {rule.awaited_kind} of the {lanes[rule.awaited_lane]} stream"
+    )
+
+
+def became(story: Story, found: Sequence[Violation]) -> str:
+    """What operations do with the edge, as the end of a sentence."""
+    signatures = [violation.signature for violation in found]
+    if not signatures:
+        return "no longer fail"
+    if story.violation in found:
+        return "still fail: the edge is not the cause"
+    if story.violation.signature in signatures:
+        again = found[signatures.index(story.violation.signature)]
+        return f"get past these two accesses, and fail alike at the next: {again.what}"
+    return f"no longer fail in this way, but in another: {found[0].what}"
+
+
+def seed_lines(story: Story, seeds: range, operations: int, count: Count) -> list[str]:
+    """What further seeds show with the edge."""
+    case = story.case
+    text = (
+        f"{count.tried} of scenario {case.scenario} from {seeds[0]} on, {operations} operations"
+        f" each, planted fault {case.plant or 'none'}: {count.before} fail in this way without the"
+        f" edge, {count.after} with it"
+    )
+    lines = wrapped("seeds        ", text)
+    if count.deaths:
+        lines += wrapped(" " * 13, f"{count.deaths} ended their process")
+    others = sum(count.otherwise.values())
+    if others:
+        lines += wrapped(" " * 13, f"{others} fail in another way with it, most often as")
+        for signature, times in count.otherwise.most_common(OTHERS_MAX):
+            lines += wrapped(f"{' ' * 13}- ", f"{times} x {signature}")
+    lines += wrapped("verdict      ", verdict(count))
+    return lines
+
+
+def verdict(count: Count) -> str:
+    """What the figures amount to, in a sentence."""
+    if not count.before:
+        return "no further seed fails in this way without the edge, so they prove nothing"
+    if count.after:
+        return "the edge is not all of it: some seeds still fail in this way"
+    return "the edge is the cause: with it, no seed fails in this way"
+
+
+def explain_record(
+    story: Story, test: Explaining | None, once: Sequence[Violation], seeds: int
+) -> dict[str, object]:
+    """The last line for programs; `seeds` is how many were asked for."""
+    record: dict[str, object] = {
+        "command": "explain",
+        "signature": story.violation.signature,
+        "cause": story.violation.what,
+        "missing_edge": story.violation.missing_edge,
+        "places": [follow.place.title for follow in story.followed],
+    }
+    if test is not None:
+        count = test.count
+        record |= {
+            "gone_with_the_edge": story.violation.signature
+            not in [violation.signature for violation in once],
+            "rule": rule_text(story, test.rule),
+            "seeds": {
+                "asked": seeds,
+                "tried": count.tried,
+                "failing_without_the_edge": count.before,
+                "failing_with_the_edge": count.after,
+                "failing_otherwise": sum(count.otherwise.values()),
+            },
+        }
+    return record

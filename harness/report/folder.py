@@ -1,0 +1,48 @@
+"""Everything that is written down for one failure, as file names and what is in them.
+
+A folder is passed on as it is: to a colleague, into an issue, to somebody who has only the
+installed library.  Where it lies, and what is replaced there, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.case import Case
+from harness.report.environment import environment
+from harness.report.html import report_html
+from harness.report.markdown import report_markdown
+from harness.report.repro import repro
+from harness.report.story import tell
+from harness.report.timeline import timeline
+
+REPORT = "report.md"
+"""The file that a person reads first."""
+
+PAGE = "report.html"
+REPRO = "repro.py"
+
+
+def files_of(case: Case, replay: str) -> Mapping[str, bytes]:
+    """The files of a failing case, beside the case itself; `replay` is the command that shows it.
+
+    Returns:
+        Nothing where one more run does not fail as the case was stored: then there is nothing to
+        tell, and whatever was written before says more.
+    """
+    story = tell(case, replay)
+    if story is None:
+        return {}
+    return {
+        REPORT: report_markdown(story).encode(),
+        PAGE: report_html(story).encode(),
+        "timeline.json": timeline(story),
+        REPRO: repro(case, REPRO).encode(),
+        "env.json": environment(),
+    }
+
+
+def plain_report(text: str) -> str:
+    """A report in plain text, as the file that a person reads first."""
+    # No line of a report begins with a fence.
+    return f"```text\n{text}```\n"

@@ -1,0 +1,215 @@
+"""What each operation did, in words, and the history of one place: what touched it, and when.
+
+A fact is one line.  Lines name pages by the band that claims the bytes at that moment, since the
+same bytes are another band's page a moment later.  Which place matters is not known here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from harness.report.place import ARENA, Place, claimed_pages
+from harness.report.recording import (
+    FENCED,
+    HELD,
+    STATE_MASK,
+    STATE_NAMES,
+    BindNote,
+    LaunchNote,
+    Recording,
+    Touch,
+)
+
+
+class Entry(NamedTuple):
+    """What one operation did to a place: its index, and one line for each fact."""
+
+    operation: int
+    facts: tuple[str, ...]
+
+
+def history(recording: Recording, place: Place) -> tuple[Entry, ...]:
+    """Every operation that touched a place, with what it did there."""
+    entries = []
+    for operation in range(len(recording.frames)):
+        facts = list(_facts(recording, operation, place))
+        if facts:
+            entries.append(Entry(operation, tuple(facts)))
+    return tuple(entries)
+
+
+def deeds(recording: Recording, first: int) -> list[tuple[str, ...]]:
+    """For each operation from `first` on: what the allocator and the device did, in order."""
+    running = sorted(_running(recording))
+    return [_deeds(recording, at, running) for at in range(first, len(recording.frames))]
+
+
+def _deeds(
+    recording: Recording, operation: int, running: Sequence[tuple[int, str]]
+) -> tuple[str, ...]:
+    low, high = recording.frames[operation].ticks
+    timed: list[tuple[int, str]] = []
+    for launch in recording.launches_of(operation):
+        touched = "; ".join(_touches(recording, launch))
+        timed.append((launch.submitted, f"{launch.role}: {launch.name} is enqueued, {touched}"))
+    for wait in recording.waits_of(operation):
+        awaited = recording.lanes[wait.awaited]
+        already = "" if wait.is_new else ", which it is behind already"
+        text = f"{recording.lanes[wait.lane]} waits for {awaited} #{wait.epoch}{already}"
+        timed.append((wait.tick, text))
+    timed += running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
+    lines = [text for _, text in sorted(timed)]
+    lines += [_bound(recording, bind) for bind in recording.binds_of(operation)]
+    return (*lines, *_changes(recording, operation))
+
+
+def state_text(state: int) -> str:
+    """A page's state and its marks."""
+    words = [STATE_NAMES.get(state & STATE_MASK, f"state {state & STATE_MASK}")]
+    if state & FENCED:
+        words.append("under a copy")
+    if state & HELD:
+        words.append("held by a transfer")
+    return ", ".join(words)
+
+
+def _facts(recording: Recording, operation: int, place: Place) -> Iterator[str]:
+    for launch in recording.launches_of(operation):
+        verbs = _verbs(launch, place)
+        if verbs:
+            where = f"{launch.role} #{launch.epoch}"
+            yield f"{verbs} by {launch.name} ({where}){_ran(recording, launch)}"
+    for move in recording.moves_of(operation):
+        if move.band == place.band:
+            for source, target in zip(move.sources, move.targets, strict=True):
+                if place.page in (source, target):
+                    yield f"moved: page {source} is copied to page {target}"
+    for bind in recording.binds_of(operation):
+        if bind.band == place.band and place.page in (bind.before, bind.after):
+            yield _bound(recording, bind)
+    if place.band >= 0:
+        yield from _page_changes(recording, operation, place.band, place.page)
+
+
+def _verbs(launch: LaunchNote, place: Place) -> str:
+    reads = writes = False
+    for space, units, wrote in launch.touched:
+        if space == place.space and not place.units.isdisjoint(units):
+            reads, writes = reads or not wrote, writes or wrote
+    return {(True, True): "read and written", (True, False): "read", (False, True): "written"}.get(
+        (reads, writes), ""
+    )
+
+
+def _ran(recording: Recording, launch: LaunchNote) -> str:
+    """When it ran on each rank, by operations."""
+    parts = []
+    for runs in recording.runs:
+        run = runs.get(launch.number)
+        if run is None:
+            parts.append("has not started")
+        elif run.end is None:
+            parts.append(f"running since op {recording.operation_at(run.start)}")
+        else:
+            begin, end = recording.operation_at(run.start), recording.operation_at(run.end)
+            parts.append(f"ran in op {begin}" if begin == end else f"ran from op {begin} to {end}")
+    if len(set(parts)) == 1:
+        return f": {parts[0]}"
+    return ": " + ", ".join(f"rank {rank} {part}" for rank, part in enumerate(parts))
+
+
+def _touches(recording: Recording, launch: LaunchNote) -> Iterator[str]:
+    """What a launch reads and writes, as pages where it can."""
+    merged: dict[tuple[str, bool], list[int]] = {}
+    for space, units, wrote in launch.touched:
+        if units:
+            merged.setdefault((space, wrote), []).extend(units)
+    for (space, wrote), all_units in merged.items():
+        what = _units_text(recording, launch.operation, Touch(space, tuple(all_units), wrote))
+        yield f"{'writes' if wrote else 'reads'} {what}"
+
+
+def _units_text(recording: Recording, operation: int, touch: Touch) -> str:
+    kind, _, name = touch.space.partition(":")
+    numbers = ", ".join(map(str, dict.fromkeys(touch.units)))
+    if kind != ARENA:
+        names = {"map": f"map of {name!r}", "rows": "row", "host": f"host memory {name} at"}
+        return f"{names.get(kind, kind)} {numbers}"
+    left = frozenset(touch.units)
+    texts = []
+    # What an operation gives up is claimed before it, what it takes is claimed after it.
+    for frame in recording.frames[max(0, operation - 1) : operation + 1][::-1]:
+        by_band: dict[str, list[int]] = {}
+        for place in claimed_pages(recording, frame, left):
+            band = recording.setup.bands[place.band].name
+            by_band.setdefault(band, []).append(place.page)
+            left -= place.units
+        texts += [f"{band} {_listed(pages)}" for band, pages in by_band.items()]
+    if left:
+        low, high = min(left) * recording.granule, (max(left) + 1) * recording.granule
+        texts.append(f"bytes {low}..{high} that no band claims")
+    return " and ".join(texts)
+
+
+def _listed(pages: Sequence[int]) -> str:
+    return f"page{'s' if len(pages) > 1 else ''} {', '.join(map(str, pages))}"
+
+
+def _running(recording: Recording) -> Iterator[tuple[int, str]]:
+    """Starts and ends on every rank, but for what the host does itself, at one stroke."""
+    for rank, runs in enumerate(recording.runs):
+        who = f"rank {rank}: " if len(recording.runs) > 1 else ""
+        for number, run in runs.items():
+            launch = recording.launches[number]
+            if launch.role == "host":
+                continue
+            yield run.start, f"{who}{launch.role}: {launch.name} starts"
+            if run.end is not None:
+                yield run.end, f"{who}{launch.role}: {launch.name} ends"
+
+
+def _bound(recording: Recording, bind: BindNote) -> str:
+    _, band, unit, before, after = bind
+    name = recording.setup.bands[band].name
+    if before == after:
+        return f"id {unit} of {name} is named once more, as before: page {after}"
+    if not after:
+        return f"id {unit} of {name} no longer names page {before}"
+    if before:
+        return f"id {unit} of {name} names page {after} instead of page {before}"
+    return f"id {unit} of {name} names page {after}"
+
+
+def _changes(recording: Recording, operation: int) -> Iterator[str]:
+    """Pages whose state on the first rank is another one than before."""
+    for band in range(len(recording.setup.bands)):
+        now = recording.frames[operation].ranks[0][band].states
+        before = recording.frames[operation - 1].ranks[0][band].states if operation else b""
+        if now == before:
+            continue
+        for page in range(len(now)):
+            yield from _page_changes(recording, operation, band, page)
+
+
+def _page_changes(recording: Recording, operation: int, band: int, page: int) -> Iterator[str]:
+    """How a page's state changed, on each rank where the ranks do not agree."""
+    texts = []
+    for rank, bands in enumerate(recording.frames[operation].ranks):
+        before = 0
+        if operation:
+            states = recording.frames[operation - 1].ranks[rank][band].states
+            before = states[page] if page < len(states) else 0
+        states = bands[band].states
+        now = states[page] if page < len(states) else 0
+        texts.append(
+            "" if now == before else f"{state_text(before)} -> {state_text(now)}",
+        )
+    name = recording.setup.bands[band].name
+    if len(set(texts)) == 1:
+        if texts[0]:
+            yield f"{name} page {page}: {texts[0]}"
+        return
+    for rank, text in enumerate(texts):
+        yield f"{name} page {page} on rank {rank}: {text or 'as before'}"

@@ -1,0 +1,185 @@
+"""The report that a person opens first: a failure as Markdown.
+
+A reader may stop after any section: the cause, then the proof, then everything around it.  Names
+come from cases of strangers, so whatever could be markup is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from harness.report.story import Story
+from harness.report.text import describe
+
+OPERATIONS_MAX = 200
+"""Longest list of operations; of a longer trace, the end and the marked ones are shown."""
+
+DIFFERENCES_MAX = 20
+
+LINE_END = "\n"
+
+_MARKUP = re.compile(r"([\\`*_\[\]|~])")
+
+
+def report_markdown(story: Story) -> str:
+    """The whole report."""
+    violation, case = story.violation, story.case
+    lines = [
+        f"# {escaped(story.headline)}",
+        "",
+        f"**Cause.** {escaped(story.cause)}.",
+        "",
+        f"Promise that was broken: {escaped(story.promise)}.",
+    ]
+    if story.cause != violation.what:
+        lines += ["", f"In the words of the check: {escaped(violation.what)}."]
+    if violation.missing_edge:
+        lines += ["", f"**Missing edge.** {escaped(violation.missing_edge)}."]
+        lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
+    lines += ["", "**See it again**", "", *_fenced([story.replay])]
+    lines += _sides(story)
+    lines += ["", f"## The {len(case.operations)} operations", ""]
+    lines += [_found_in(story), "", *_fenced(operation_lines(story))]
+    lines += _histories(story)
+    lines += _arena(story)
+    lines += _differences(story)
+    lines += ["", "## Beside this file", "", *_files()]
+    return "\n".join(lines) + "\n"
+
+
+def operation_lines(story: Story) -> list[str]:
+    """Operations, one a line, marked, with their outcome where it is not what was asked for."""
+    frames, marks = story.recording.frames, story.marks
+    start = max(0, len(frames) - OPERATIONS_MAX)
+    shown = sorted({at for at in marks if 0 <= at < start} | set(range(start, len(frames))))
+    lines, expected = [], 0
+    for at in shown:
+        if at > expected:
+            lines.append(f"      ... {at - expected} operations left out ...")
+        outcome = "" if frames[at].outcome == "done" else f"   ({frames[at].outcome})"
+        lines.append(f"{marks.get(at, ' ')} {at:5}  {describe(frames[at].operation)}{outcome}")
+        expected = at + 1
+    return lines
+
+
+def escaped(text: str) -> str:
+    """Text in which nothing is markup, on one line."""
+    plain = " ".join(text.split())
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(r"\\\1", plain)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table; every cell is escaped, and may have several lines."""
+    lines = [_row(head), "|" + "---|" * len(head)]
+    return lines + [_row(row) for row in rows]
+
+
+def _row(cells: Sequence[str]) -> str:
+    """Cells side by side; a line end in one begins a new line of it."""
+    return f"| {' | '.join('<br>'.join(map(escaped, cell.split(LINE_END))) for cell in cells)} |"
+
+
+def _fenced(lines: Sequence[str]) -> list[str]:
+    # No line of a trace begins with a fence, but a name may hold a line end.
+    return ["```text", *(" ".join(line.splitlines()) for line in lines), "```"]
+
+
+def _found_in(story: Story) -> str:
+    case = story.case
+    return (
+        f"Scenario {escaped(case.scenario)}, seed {case.seed}, {case.setup.ranks}"
+        f" {'rank' if case.setup.ranks == 1 else 'ranks'}, planted fault"
+        f" {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}."
+        " `>` marks the operations of the accesses, `!` the one after which it was seen."
+    )
+
+
+def _sides(story: Story) -> list[str]:
+    if not story.sides:
+        return []
+    title = "The two accesses" if len(story.sides) == 2 else "The read that went wrong"
+    rows = [
+        ("what", *(side.note.kind for side in story.sides)),
+        ("stream", *(side.note.stream for side in story.sides)),
+        ("step", *(str(side.note.step or "none") for side in story.sides)),
+        ("in its stream", *(side.lane for side in story.sides)),
+        ("operation", *(f"{side.launch.operation}: {side.operation}" for side in story.sides)),
+        ("the bytes were", *(side.note.holder or "not known" for side in story.sides)),
+    ]
+    ranks = len(story.recording.runs)
+    for rank in range(ranks):
+        name = f"by then, on rank {rank}" if ranks > 1 else "by then"
+        rows.append((name, *(side.ran[rank] for side in story.sides)))
+    return ["", f"## {title}", "", *table(("", *(side.when for side in story.sides)), rows)]
+
+
+def _histories(story: Story) -> list[str]:
+    lines = []
+    operations = story.recording.frames
+    for place, entries in story.followed:
+        lines += ["", f"## History of {escaped(place.title)}", ""]
+        if not entries:
+            lines.append("No operation touched it.")
+            continue
+        lines += table(
+            ("", "op", "operation", "what happened to it"),
+            (
+                (
+                    story.marks.get(entry.operation, ""),
+                    str(entry.operation),
+                    describe(operations[entry.operation].operation),
+                    LINE_END.join(entry.facts),
+                )
+                for entry in entries
+            ),
+        )
+    return lines
+
+
+def _arena(story: Story) -> list[str]:
+    setup = story.recording.setup
+    rows = [
+        (
+            row.name,
+            str(row.page_bytes),
+            f"{row.span[0]}..{row.span[1]}" if row.span[0] < row.span[1] else "none",
+            *map(str, (row.live, row.holes, row.pending, row.fixed, row.gap_bytes)),
+        )
+        for row in story.bands
+    ]
+    head = ("band", "page bytes", "span", "live", "holes", "pending", "fixed", "unclaimed above it")
+    names = ", ".join(row.name for row in story.bands)
+    return [
+        "",
+        "## The arena when it was seen",
+        "",
+        f"{setup.total_bytes} bytes, of which the first {setup.sink_bytes} are the sink. Bands from"
+        f" the low end to the high end, by rank 0's account. A list of counts means"
+        f" {escaped(names)}, in this order.",
+        "",
+        *table(head, rows),
+    ]
+
+
+def _differences(story: Story) -> list[str]:
+    if not story.differences:
+        return []
+    head = ("", *(f"rank {rank}" for rank in range(len(story.recording.runs))))
+    shown = story.differences[:DIFFERENCES_MAX]
+    lines = ["", "## Where the ranks differ", ""]
+    lines += table(head, ((name, *ranks) for name, ranks in shown))
+    left = len(story.differences) - len(shown)
+    return lines + (["", f"... and {left} more."] if left else [])
+
+
+def _files() -> list[str]:
+    return [
+        "- `report.html`: the same as a picture to step through; opens in any browser.",
+        "- `timeline.json`: every stream of every rank, for ui.perfetto.dev.",
+        "- `repro.py`: a test that fails as long as this failure is there to be seen; needs the"
+        " installed library alone.",
+        "- `min.json`, `case.json`: the trace as shown here, and as it was found.",
+        "- `env.json`: versions of everything that ran.",
+    ]

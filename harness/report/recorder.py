@@ -1,0 +1,368 @@
+"""The replay that writes everything down.
+
+The insight: a planted fault makes the device a subclass of itself, so whoever wants to see what
+really reaches the device has to stand below that subclass and above the device, whatever the fault
+is.  Python's method order puts it there; a normal run never meets it.
+
+What is done with the notes is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from harness.case import Case
+from harness.check import content, ordering
+from harness.device.clock import HOST, LANES, PEERS, Access
+from harness.device.launches import ModeledEvent
+from harness.device.memory import Effect, Image, Mismatch
+from harness.device.modeled import ModeledDevice
+from harness.ops import Operation, Outcome
+from harness.report.recording import (
+    FENCED,
+    HELD,
+    BandFrame,
+    BindNote,
+    Collision,
+    Frame,
+    LaunchNote,
+    MoveNote,
+    Recording,
+    RunTime,
+    Touch,
+    WaitNote,
+    WrongRead,
+)
+from harness.runner import Run, run_trace
+from harness.scenario import Setup
+from harness.subject import Subject
+from harness.unikv_subject import UnikvSubject
+from harness.violation import Violation
+from harness.world import SubjectFactory, World
+from unikv.device.port import Stream
+
+LANE_NAMES = (
+    *(stream.name.lower() for stream in Stream),
+    "host",
+    *(f"peer {index}" for index in range(PEERS)),
+)
+
+SUBMITTED: Mapping[str, tuple[str, ...]] = {
+    "record": ("stream",),
+    "wait": ("stream", "for", "behind item"),
+    "host_wait": ("for", "behind item"),
+    "zero": ("stream", "band", "pages"),
+    "move": ("stream", "band", "from", "to"),
+    "map": ("stream", "band", "ids", "pages"),
+    "row": ("stream", "row", "first", "ids"),
+    "reset": ("stream", "rows"),
+    "save": ("stream", "row"),
+    "restore": ("stream", "row", "content"),
+    "backup": ("stream", "band", "pages", "slots"),
+    "load": ("stream", "band", "layer group", "slots", "pages"),
+    "send": ("name", "peer", "part", "pages"),
+    "receive": ("name", "peer", "pages"),
+}
+"""What a rank's log holds of each submission, in its order."""
+
+Device = TypeVar("Device", bound=ModeledDevice)
+
+
+class Notebook:
+    """What was written down so far.
+
+    Invariant: ticks grow, and a launch's number is its place in `launches`.  Changed by the device
+    below, the effects and the run that write into it.
+    """
+
+    def __init__(self) -> None:
+        self.tick = 0
+        self.launches: list[LaunchNote] = []
+        self.waits: list[WaitNote] = []
+        self.binds: list[BindNote] = []
+        self.moves: list[MoveNote] = []
+        self.runs: list[dict[int, RunTime]] = []
+        self.frames: list[Frame] = []
+        self.number_of: dict[int, int] = {}
+        self._images: list[Image] = []
+
+    def begin(self, images: Sequence[Image]) -> None:
+        """The memory of every rank, first rank first."""
+        self._images = list(images)
+        self.runs = [{} for _ in images]
+
+    def next_tick(self) -> int:
+        """One more tick has begun; its number."""
+        self.tick += 1
+        return self.tick - 1
+
+    def started(self, number: int, image: Image) -> None:
+        """A launch starts on the rank that has this memory."""
+        self._of(image)[number] = RunTime(self.next_tick(), None)
+
+    def ended(self, number: int, image: Image) -> None:
+        """A launch ends there."""
+        runs = self._of(image)
+        runs[number] = RunTime(runs[number].start, self.next_tick())
+
+    def _of(self, image: Image) -> dict[int, RunTime]:
+        rank = next(at for at, own in enumerate(self._images) if own is image)
+        return self.runs[rank]
+
+
+class NotedEffect:
+    """What a launch does, with its start and its end written down."""
+
+    __slots__ = ("_effect", "_notes", "_number")
+
+    def __init__(self, effect: Effect, number: int, notes: Notebook) -> None:
+        self._effect = effect
+        self._number = number
+        self._notes = notes
+
+    def apply(self, image: Image) -> None:
+        """The launch in program order, which is no running."""
+        self._effect.apply(image)
+
+    def start(self, image: Image) -> Mismatch | None:
+        """The launch starts on a rank."""
+        self._notes.started(self._number, image)
+        return self._effect.start(image)
+
+    def end(self, image: Image) -> Mismatch | None:
+        """The launch ends on a rank."""
+        self._notes.ended(self._number, image)
+        return self._effect.end(image)
+
+    def run(self, image: Image) -> Mismatch | None:
+        """The launch starts and ends on a rank with nothing in between."""
+        self._notes.started(self._number, image)
+        self._notes.ended(self._number, image)
+        return self._effect.run(image)
+
+
+class RecordingDevice(ModeledDevice):
+    """Writes down every launch, wait, move and map write that reaches the device."""
+
+    notes: Notebook
+
+    def submit(
+        self, stream: int, kind: str, step: int, effect: Effect, touched: Sequence[Access]
+    ) -> None:
+        """Enqueue a launch."""
+        number = self._note(stream, kind, step, touched)
+        super().submit(stream, kind, step, NotedEffect(effect, number, self.notes), touched)
+        self._numbered(stream, number)
+
+    def stage(self, buffer: int, tables: list[int], step: int) -> None:
+        """The host fills a staging buffer, at once and on every rank."""
+        number = self._note(HOST, "fill", step, (Access(self.staging, (buffer,), True),))
+        super().stage(buffer, tables, step)
+        self._numbered(HOST, number)
+        for rank in self.ranks:
+            self.notes.started(number, rank.image)
+            self.notes.ended(number, rank.image)
+
+    def wait_event(self, stream: int, event: ModeledEvent) -> None:
+        """Put later work of `stream` behind `event`."""
+        self._note_wait(stream, event)
+        super().wait_event(stream, event)
+
+    def host_wait(self, event: ModeledEvent) -> None:
+        """Block the host until `event` has passed."""
+        self._note_wait(HOST, event)
+        super().host_wait(event)
+
+    def host_saw(self, event: ModeledEvent) -> None:
+        """The host has found that `event` has passed."""
+        self._note_wait(HOST, event)
+        super().host_saw(event)
+
+    def move_pages(
+        self, stream: int, band: int, sources: Sequence[int], targets: Sequence[int]
+    ) -> None:
+        """Copy whole pages."""
+        self.notes.moves.append(MoveNote(self.operation, band, tuple(sources), tuple(targets)))
+        super().move_pages(stream, band, sources, targets)
+
+    def write_map(self, stream: int, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
+        """Write page map entries."""
+        entries = self.program.maps[band]
+        self.notes.binds += [
+            BindNote(self.operation, band, unit, entries[unit], page)
+            for unit, page in zip(ids, pages, strict=True)
+            if 0 <= unit < len(entries)
+        ]
+        super().write_map(stream, band, ids, pages)
+
+    def _note(self, lane: int, kind: str, step: int, touched: Sequence[Access]) -> int:
+        """Write a launch down before it is enqueued; the clock follows."""
+        notes = self.notes
+        number = len(notes.launches)
+        touches = tuple(
+            Touch(access.space.name, tuple(access.units), access.wrote) for access in touched
+        )
+        role = LANE_NAMES[lane]
+        tick = notes.next_tick()
+        notes.launches.append(
+            LaunchNote(number, self.operation, int(lane), role, kind, step, touches, (), tick)
+        )
+        return number
+
+    def _numbered(self, lane: int, number: int) -> None:
+        notes = self.notes
+        notes.number_of[id(self._launches[lane][-1])] = number
+        clock = tuple(self.clocks.clocks[lane])
+        notes.launches[number] = notes.launches[number]._replace(clock=clock)
+
+    def _note_wait(self, lane: int, event: ModeledEvent) -> None:
+        is_new = event.stream != lane and not self.clocks.covers(lane, event.clock)
+        tick = self.notes.next_tick()
+        self.notes.waits.append(
+            WaitNote(self.operation, tick, int(lane), int(event.stream), event.epoch, is_new)
+        )
+
+
+def stand_below(device: ModeledDevice, kind: type[Device]) -> Device:
+    """Let a device behave like `kind` as well, below whatever a planted fault has made of it.
+
+    What a fault changes on its way to the device is then seen as the device sees it.
+    """
+    own = type(device)
+    bases = (kind,) if own is ModeledDevice else (own, kind)
+    device.__class__ = type(kind.__name__, bases, {})
+    assert isinstance(device, kind)
+    return device
+
+
+class RecordingRun(Run):
+    """A run that takes a frame after every operation."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        plant: str | None,
+        subject: SubjectFactory = UnikvSubject,
+    ) -> None:
+        super().__init__(setup, plant, subject)
+        self.notes = Notebook()
+        self._answers: tuple[str, ...] = ()
+        device = stand_below(self.world.device, RecordingDevice)
+        device.notes = self.notes
+        self.notes.begin([rank.image for rank in device.ranks])
+
+    def execute(self, operation: Operation) -> Outcome:
+        """Apply one operation and write down what the world is like afterwards."""
+        notes = self.notes
+        first = notes.next_tick()
+        outcome = super().execute(operation)
+        before = notes.frames[-1].ranks if notes.frames else ()
+        ranks = tuple(
+            _bands(self.world, subject, before[rank] if before else ())
+            for rank, subject in enumerate(self.world.subjects)
+        )
+        if before == ranks:
+            ranks = before
+        frame = Frame(operation, outcome.value, self._answers, (first, notes.tick), ranks)
+        notes.frames.append(frame)
+        return outcome
+
+    def _check(self) -> list[Violation]:
+        # The answers are gone once the operation is over.
+        self._answers = tuple(map(repr, self.world.answers))
+        return super()._check()
+
+    def recording(self) -> Recording:
+        """Everything that was written down."""
+        notes, device = self.notes, self.world.device
+        collisions, wrong_read = _places(self.world, self.violations, notes)
+        return Recording(
+            setup=self.world.setup,
+            granule=device.granule,
+            lanes=LANE_NAMES[:LANES],
+            frames=tuple(notes.frames),
+            launches=tuple(notes.launches),
+            waits=tuple(notes.waits),
+            binds=tuple(notes.binds),
+            moves=tuple(notes.moves),
+            runs=tuple(notes.runs),
+            violations=tuple(self.violations),
+            collisions=collisions,
+            wrong_read=wrong_read,
+            submissions=tuple(
+                tuple(_submission(self.world, entry) for entry in port.log)
+                for port in self.world.ports
+            ),
+        )
+
+
+def record(case: Case) -> Recording:
+    """Run a case once more and write everything down, up to its first violation."""
+    runs: list[RecordingRun] = []
+
+    def build(setup: Setup, plant: str | None, subject: SubjectFactory) -> RecordingRun:
+        runs.append(RecordingRun(setup, plant, subject))
+        return runs[-1]
+
+    run_trace(case.setup, case.operations, plant=case.plant, build=build)
+    return runs[0].recording()
+
+
+def _bands(world: World, subject: Subject, before: Sequence[BandFrame]) -> tuple[BandFrame, ...]:
+    """Every band by one allocator's account, with what copies and peers may touch marked.
+
+    A page that its band gave up while somebody may touch it keeps the mark: that is the news.
+    """
+    frames = []
+    for band, book in enumerate(subject.books()):
+        states = bytearray(book.states)
+        marked = before[band].states if before else bytes(len(states))
+        size = world.layout.bands[band].page_bytes
+        for use in world.truth.copies.uses.values():
+            for low, high in use.ranges:
+                for page in range(low // size, min(-(-high // size), len(states))):
+                    # Elsewhere the same bytes are no page of this band.
+                    if states[page] or marked[page]:
+                        states[page] |= FENCED
+        for transfer in world.truth.transfers.uses.values():
+            for page in transfer.pages[band]:
+                states[page] |= HELD
+        owners = tuple(subject.inverse_map(band)[: len(states)])
+        frames.append(BandFrame(bytes(states), book.span, owners))
+    return tuple(frames)
+
+
+def _places(
+    world: World, violations: Sequence[Violation], notes: Notebook
+) -> tuple[tuple[Collision, ...], WrongRead | None]:
+    """Where the first violation happened, and where others like it, as far as the device knows."""
+    if not violations:
+        return (), None
+    first, device = violations[0], world.device
+    number_of = notes.number_of
+    collisions = tuple(
+        Collision(number_of[id(race.earlier)], number_of[id(race.later)], race.space, race.unit)
+        for race, seen in zip(device.races, ordering.examine(world), strict=True)
+        if seen.signature == first.signature
+    )
+    for (rank, launch, mismatch), seen in zip(
+        device.bad_reads, content.examine(world), strict=False
+    ):
+        if seen == first:
+            number = number_of[id(launch)]
+            return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
+    return collisions, None
+
+
+def _submission(world: World, entry: Sequence[object]) -> str:
+    """One line of a rank's log, with its numbers named."""
+    kind, *values = entry
+    parts = []
+    for name, value in zip(SUBMITTED.get(str(kind), ()), values, strict=False):
+        if name in ("stream", "for") and isinstance(value, int):
+            value = LANE_NAMES[value]
+        elif name == "band" and isinstance(value, int):
+            value = world.layout.bands[value].name
+        parts.append(f"{name} {value}")
+    return f"{kind}: {', '.join(parts)}" if parts else " ".join(map(str, entry))

@@ -1,0 +1,262 @@
+"""Everything that happened in one replay, as data: what pictures, histories and explanations read.
+
+A run keeps only what its checks need.  A failing one is run once more with somebody who writes
+down, and from there on a question about the failure is a question about these facts.
+
+Time is counted in ticks: one for every launch, start, end, wait and operation, in the order in
+which the model did them.  How anything is shown is not known here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from harness.ops import Operation
+from harness.scenario import Setup
+from harness.violation import Violation
+
+UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
+FENCED, HELD = 8, 16
+"""What a page is by an allocator's account, and the marks beside it: a submitted copy may touch it,
+a peer may."""
+
+STATE_MASK = 7
+STATE_NAMES: Mapping[int, str] = {
+    UNCLAIMED: "unclaimed",
+    LIVE: "live",
+    HOLE: "hole",
+    PENDING: "pending",
+    FIXED: "fixed",
+}
+
+
+class Touch(NamedTuple):
+    """What a launch reads or writes: units of one memory space."""
+
+    space: str
+    units: tuple[int, ...]
+    wrote: bool
+
+
+class LaunchNote(NamedTuple):
+    """One launch.
+
+    Attributes:
+        number: its place among all launches, from 0.
+        operation: index of the operation that submitted it.
+        lane: number of its stream, of the host, or of a peer.
+        role: what that lane is called.
+        kind: `zero`, `move`, `map`, `body`, ...
+        step: the forward step it belongs to; 0 for none.
+        touched: every access.
+        clock: per lane, how many launches come before it; of its own, including itself.
+        submitted: the tick.
+    """
+
+    number: int
+    operation: int
+    lane: int
+    role: str
+    kind: str
+    step: int
+    touched: tuple[Touch, ...]
+    clock: tuple[int, ...]
+    submitted: int
+
+    @property
+    def epoch(self) -> int:
+        """Its place in its own lane, from 1."""
+        return self.clock[self.lane]
+
+    @property
+    def name(self) -> str:
+        """`body of step 3`, or `zero`."""
+        return f"{self.kind} of step {self.step}" if self.step else self.kind
+
+
+class RunTime(NamedTuple):
+    """When a launch ran on one rank, in ticks; `end` is None while it runs."""
+
+    start: int
+    end: int | None
+
+
+class WaitNote(NamedTuple):
+    """A stream, or the host, was put behind the first `epoch` launches of another lane.
+
+    Attributes:
+        operation: index of the operation that asked for it.
+        tick: when.
+        lane, awaited: who waits, for whom.
+        epoch: how many launches of the awaited lane come first.
+        is_new: whether the waiting lane was not behind them before.
+    """
+
+    operation: int
+    tick: int
+    lane: int
+    awaited: int
+    epoch: int
+    is_new: bool
+
+
+class BindNote(NamedTuple):
+    """A page map entry was written: id `unit` of a band, from one page to another; 0 is none."""
+
+    operation: int
+    band: int
+    unit: int
+    before: int
+    after: int
+
+
+class MoveNote(NamedTuple):
+    """Pages of a band were copied to other pages of it."""
+
+    operation: int
+    band: int
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+class BandFrame(NamedTuple):
+    """One band after one operation.
+
+    Attributes:
+        states: per page, its state with the marks FENCED and HELD.
+        span: claimed pages `[low, high)`.
+        owners: per page, the id bound to it by the same account; 0 for none.
+    """
+
+    states: bytes
+    span: tuple[int, int]
+    owners: tuple[int, ...]
+
+
+class Frame(NamedTuple):
+    """The world after one operation.
+
+    Attributes:
+        operation: what was applied.
+        outcome: `done`, `refused` or `skipped`.
+        answers: what the allocator answered, in words.
+        ticks: of this operation, `[first, end)`.
+        ranks: per rank, every band.
+    """
+
+    operation: Operation
+    outcome: str
+    answers: tuple[str, ...]
+    ticks: tuple[int, int]
+    ranks: tuple[tuple[BandFrame, ...], ...]
+
+
+Note = TypeVar("Note", LaunchNote, WaitNote, BindNote, MoveNote)
+
+
+class Collision(NamedTuple):
+    """Two accesses that nothing orders: numbers of the launches, and what both touch."""
+
+    earlier: int
+    later: int
+    space: str
+    unit: int
+
+
+class WrongRead(NamedTuple):
+    """A launch that read something else on a rank than program order puts there.
+
+    `unit` is the first byte of the arena or of host memory, the row, the entry or the buffer.
+    """
+
+    rank: int
+    launch: int
+    space: str
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One replay, up to the operation that failed.
+
+    Attributes:
+        setup: the storage and engine.
+        granule: bytes of one unit of the arena.
+        lanes: what every lane is called.
+        frames: one per operation.
+        launches, waits, binds, moves: in the order of submission.
+        runs: per rank, when each launch ran, by its number.
+        violations: what was found.
+        collisions: of the first violation, where it is a race, and of those like it.
+        wrong_read: of the first violation, where a rank read wrong bytes.
+        submissions: per rank, what its allocator submitted in the last operation, in words.
+    """
+
+    setup: Setup
+    granule: int
+    lanes: tuple[str, ...]
+    frames: tuple[Frame, ...]
+    launches: tuple[LaunchNote, ...]
+    waits: tuple[WaitNote, ...]
+    binds: tuple[BindNote, ...]
+    moves: tuple[MoveNote, ...]
+    runs: tuple[Mapping[int, RunTime], ...]
+    violations: tuple[Violation, ...]
+    collisions: tuple[Collision, ...]
+    wrong_read: WrongRead | None
+    submissions: tuple[tuple[str, ...], ...]
+
+    @property
+    def collision(self) -> Collision | None:
+        """Of the first violation, where it is a race."""
+        return self.collisions[0] if self.collisions else None
+
+    @property
+    def end(self) -> int:
+        """The tick after the last one."""
+        return self.frames[-1].ticks[1] if self.frames else 0
+
+    def launches_of(self, operation: int) -> Sequence[LaunchNote]:
+        """What an operation submitted."""
+        return _of(self.launches, operation)
+
+    def waits_of(self, operation: int) -> Sequence[WaitNote]:
+        """Waits that an operation asked for."""
+        return _of(self.waits, operation)
+
+    def binds_of(self, operation: int) -> Sequence[BindNote]:
+        """Page map entries that an operation wrote."""
+        return _of(self.binds, operation)
+
+    def moves_of(self, operation: int) -> Sequence[MoveNote]:
+        """Copies that an operation submitted."""
+        return _of(self.moves, operation)
+
+    def operation_at(self, tick: int) -> int:
+        """The operation in which a tick lies."""
+        return bisect_right(self.frames, tick, key=lambda frame: frame.ticks[0]) - 1
+
+    def arrows(self) -> list[tuple[LaunchNote, LaunchNote]]:
+        """For every wait that added something: the launch waited for, the first one behind it."""
+        by_place = {(launch.lane, launch.epoch): launch for launch in self.launches}
+        by_lane: dict[int, list[LaunchNote]] = {}
+        for launch in self.launches:
+            by_lane.setdefault(launch.lane, []).append(launch)
+        found = []
+        for wait in self.waits:
+            later = by_lane.get(wait.lane, [])
+            at = bisect_right(later, wait.tick, key=lambda launch: launch.submitted)
+            awaited = by_place.get((wait.awaited, wait.epoch))
+            if wait.is_new and awaited is not None and at < len(later):
+                found.append((awaited, later[at]))
+        return found
+
+
+def _of(notes: Sequence[Note], operation: int) -> Sequence[Note]:
+    """Those of one operation; notes are in the order of operations."""
+    low = bisect_left(notes, operation, key=lambda note: note.operation)
+    high = bisect_right(notes, operation, key=lambda note: note.operation)
+    return notes[low:high]

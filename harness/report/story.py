@@ -1,0 +1,226 @@
+"""One failure as a reader needs it: the cause, its place, both accesses, what every format shows.
+
+A replay gives facts and a case gives the trace; here they are put together once, so that the page,
+the text, the timeline and the explanation cannot disagree.  How they look is not known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.case import Case
+from harness.check import PROMISES
+from harness.report.history import Entry, history, state_text
+from harness.report.place import Place, page_place, places
+from harness.report.recorder import record
+from harness.report.recording import STATE_MASK, LaunchNote, Recording
+from harness.report.text import describe
+from harness.violation import AccessNote, Violation
+
+SUBMISSION = "submission"
+
+
+class Side(NamedTuple):
+    """One of the two accesses that collide, or the read that went wrong.
+
+    Attributes:
+        when: `earlier`, `later` or `wrong read`.
+        note: as the check reported it.
+        operation: what submitted it, in words.
+        launch: the same as the device saw it.
+        lane: its place in its stream, in words.
+        ran: per rank, what became of it by the end, in words.
+    """
+
+    when: str
+    note: AccessNote
+    operation: str
+    launch: LaunchNote
+    lane: str
+    ran: tuple[str, ...]
+
+
+class BandRow(NamedTuple):
+    """One band when the failure was seen: its span, its pages by state, and bytes per page."""
+
+    name: str
+    page_bytes: int
+    span: tuple[int, int]
+    live: int
+    holes: int
+    pending: int
+    fixed: int
+    gap_bytes: int
+
+
+class Difference(NamedTuple):
+    """Something that ranks do not have in common: its name, and per rank what it is."""
+
+    name: str
+    ranks: tuple[str, ...]
+
+
+class Follow(NamedTuple):
+    """A place and everything that happened to it."""
+
+    place: Place
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A failure.
+
+    Attributes:
+        case: the trace.
+        recording: its replay.
+        violation: what the replay found, which the case was stored for.
+        replay: the command that shows it again.
+        followed: the places of the failure with their histories.
+        sides: both accesses; one that went wrong; none.
+        order: why nothing orders the two accesses, in a sentence; empty where it is no race.
+        sink_bytes: bytes below the first band.
+        bands: the arena when the failure was seen, by the first rank's account.
+        differences: where ranks do not agree.
+    """
+
+    case: Case
+    recording: Recording
+    violation: Violation
+    replay: str
+    followed: tuple[Follow, ...]
+    sides: tuple[Side, ...]
+    order: str
+    bands: tuple[BandRow, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def headline(self) -> str:
+        """The promise that was broken, in a few words."""
+        return f"{self.violation.check}: {self.violation.detail}"
+
+    @property
+    def cause(self) -> str:
+        """One sentence; where ranks differ, what they differ in and not all they ever said."""
+        if not self.differences or self.violation.check != "divergence":
+            return self.violation.what
+        apart = [one for one in self.differences if one.name.startswith(SUBMISSION)]
+        name, ranks = (apart or self.differences)[0]
+        both = ", ".join(f"rank {rank} has {text}" for rank, text in enumerate(ranks))
+        return f"{self.violation.detail}: {name}: {both}"
+
+    @property
+    def promise(self) -> str:
+        """What should have held."""
+        return PROMISES.get(self.violation.check, "")
+
+    @property
+    def marks(self) -> dict[int, str]:
+        """Operations to look at: `!` where it was seen, `>` where an access was submitted."""
+        accesses = {side.launch.operation: ">" for side in self.sides}
+        return {self.violation.operation: "!"} | accesses
+
+
+def tell(case: Case, replay: str) -> Story | None:
+    """The story of a case, from one more run of it; None if it does not fail as it was stored."""
+    recording = record(case)
+    signature = case.violation.signature
+    if not recording.violations or recording.violations[0].signature != signature:
+        return None
+    found = tuple(Follow(place, history(recording, place)) for place in places(recording))
+    sides = _sides(recording)
+    return Story(
+        case=case,
+        recording=recording,
+        violation=recording.violations[0],
+        replay=replay,
+        followed=found,
+        sides=sides,
+        order=_order(sides) if recording.collision else "",
+        bands=_band_rows(recording),
+        differences=_differences(recording),
+    )
+
+
+def _sides(recording: Recording) -> tuple[Side, ...]:
+    if recording.collision is not None:
+        numbers = [recording.collision.earlier, recording.collision.later]
+        names = ["earlier", "later"]
+    elif recording.wrong_read is not None:
+        numbers, names = [recording.wrong_read.launch], ["wrong read"]
+    else:
+        return ()
+    notes = recording.violations[0].accesses
+    return tuple(
+        _side(recording, name, recording.launches[number], note)
+        for name, number, note in zip(names, numbers, notes, strict=True)
+    )
+
+
+def _side(recording: Recording, when: str, launch: LaunchNote, note: AccessNote) -> Side:
+    operation = describe(recording.frames[launch.operation].operation)
+    lane = f"launch #{launch.epoch} of the {launch.role} stream"
+    ran = []
+    for runs in recording.runs:
+        run = runs.get(launch.number)
+        if run is None:
+            ran.append("not started")
+        elif run.end is None:
+            ran.append(f"running since op {recording.operation_at(run.start)}")
+        else:
+            ran.append(f"ended in op {recording.operation_at(run.end)}")
+    return Side(when, note, operation, launch, lane, tuple(ran))
+
+
+def _order(sides: tuple[Side, ...]) -> str:
+    earlier, later = (side.launch for side in sides)
+    known = later.clock[earlier.lane]
+    behind = f"launch #{known} and whatever came before it" if known else "no launch"
+    return (
+        f"of the {earlier.role} stream the {later.name} is ordered behind {behind}, and the"
+        f" {earlier.name} is launch #{earlier.epoch}"
+    )
+
+
+def _band_rows(recording: Recording) -> tuple[BandRow, ...]:
+    """Bands of the first rank, and behind each the unclaimed bytes up to the next one."""
+    setup, bands = recording.setup, recording.frames[-1].ranks[0]
+    claimed = [
+        (low * part.page_bytes, high * part.page_bytes)
+        for part, (_, (low, high), _) in zip(setup.bands, bands, strict=True)
+    ]
+    rows = []
+    for at, (part, frame) in enumerate(zip(setup.bands, bands, strict=True)):
+        count = [0] * (STATE_MASK + 1)
+        for state in frame.states:
+            count[state & STATE_MASK] += 1
+        low, end = claimed[at]
+        above = [start for start, stop in claimed if start < stop and start >= end]
+        gap = min(above, default=setup.total_bytes) - end if low < end else 0
+        live, holes, pending, fixed = count[1:5]
+        size = part.page_bytes
+        rows.append(BandRow(part.name, size, frame.span, live, holes, pending, fixed, max(0, gap)))
+    return tuple(rows)
+
+
+def _differences(recording: Recording) -> tuple[Difference, ...]:
+    """Pages whose state, spans, and submissions of the last operation that ranks have apart."""
+    ranks = recording.frames[-1].ranks
+    found = []
+    for band, part in enumerate(recording.setup.bands):
+        frames = [rank[band] for rank in ranks]
+        spans = tuple(f"{low}..{high}" for low, high in (frame.span for frame in frames))
+        if len(set(spans)) > 1:
+            found.append(Difference(f"span of {part.name}", spans))
+        for page, states in enumerate(zip(*(frame.states for frame in frames), strict=False)):
+            if len(set(states)) > 1:
+                title = page_place(recording, band, page).title
+                found.append(Difference(title, tuple(map(state_text, states))))
+    logs = recording.submissions
+    if len(set(logs)) > 1:
+        for at in range(max(map(len, logs))):
+            entries = tuple(log[at] if at < len(log) else "nothing" for log in logs)
+            if len(set(entries)) > 1:
+                found.append(Difference(f"{SUBMISSION} {at} of the last operation", entries))
+    return tuple(found)

@@ -1,0 +1,122 @@
+"""A replay in Chrome's trace format, for ui.perfetto.dev: a process per rank, a thread per lane.
+
+The model knows the order of things and no durations, so a tick is shown as a microsecond.  What is
+a failure and what is not, is known here only from the story.
+
+Source: "Trace Event Format" of the Chromium project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from harness.report.recording import LaunchNote, Recording
+from harness.report.story import Story
+
+OPERATIONS_THREAD = 0
+"""Lanes count from 1 beside it."""
+
+Event = dict[str, object]
+
+
+def timeline(story: Story) -> bytes:
+    """The whole file, as JSON."""
+    recording = story.recording
+    sides = {side.launch.number: side.when for side in story.sides}
+    events: list[Event] = []
+    for rank in range(len(recording.runs)):
+        events += _names(recording, rank)
+        events += _operations(story, rank)
+        events += _slices(recording, rank, sides)
+        events += _flows(recording, rank)
+    text = msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": events})
+    return msgspec.json.format(text, indent=1) + b"\n"
+
+
+def _names(recording: Recording, rank: int) -> Iterator[Event]:
+    used = {launch.lane for launch in recording.launches}
+    yield _metadata("process_name", rank, OPERATIONS_THREAD, f"rank {rank}")
+    yield _metadata("thread_name", rank, OPERATIONS_THREAD, "operations")
+    for lane in sorted(used):
+        yield _metadata("thread_name", rank, lane + 1, recording.lanes[lane])
+
+
+def _metadata(what: str, rank: int, thread: int, name: str) -> Event:
+    return {"ph": "M", "name": what, "pid": rank, "tid": thread, "args": {"name": name}}
+
+
+def _operations(story: Story, rank: int) -> Iterator[Event]:
+    """One instant for each operation; what failed is said where it was seen."""
+    for at, frame in enumerate(story.recording.frames):
+        yield {
+            "ph": "i",
+            "s": "t",
+            "name": f"{at} {frame.operation!r}",
+            "cat": "operation",
+            "pid": rank,
+            "tid": OPERATIONS_THREAD,
+            "ts": frame.ticks[0],
+            "args": {"outcome": frame.outcome, "answers": list(frame.answers)},
+        }
+    yield {
+        "ph": "i",
+        "s": "p",
+        "name": f"failure: {story.violation.what}",
+        "cat": "failure",
+        "pid": rank,
+        "tid": OPERATIONS_THREAD,
+        "ts": story.recording.end,
+        "args": {"signature": story.violation.signature},
+    }
+
+
+def _slices(recording: Recording, rank: int, sides: dict[int, str]) -> Iterator[Event]:
+    """A slice for every launch that has started, an instant for one that never did."""
+    runs = recording.runs[rank]
+    for launch in recording.launches:
+        run = runs.get(launch.number)
+        event: Event = {
+            "name": _title(launch, sides),
+            "cat": "launch",
+            "pid": rank,
+            "tid": launch.lane + 1,
+            "args": {
+                "launch": launch.number,
+                "place in its stream": launch.epoch,
+                "operation": launch.operation,
+                "step": launch.step,
+                "clock": dict(zip(recording.lanes, launch.clock, strict=True)),
+                "touches": [
+                    f"{'writes' if wrote else 'reads'} {space} {list(units)}"
+                    for space, units, wrote in launch.touched
+                ],
+            },
+        }
+        if run is None:
+            event |= {"ph": "i", "s": "t", "ts": launch.submitted, "cat": "queued"}
+            event["name"] = f"queued: {event['name']}"
+        else:
+            end = recording.end if run.end is None else run.end
+            event |= {"ph": "X", "ts": run.start, "dur": max(1, end - run.start)}
+        yield event
+
+
+def _title(launch: LaunchNote, sides: dict[int, str]) -> str:
+    when = sides.get(launch.number)
+    return f"{launch.name} [{when}]" if when else launch.name
+
+
+def _flows(recording: Recording, rank: int) -> Iterator[Event]:
+    """An arrow from the last launch that is waited for to the first one behind the wait."""
+    runs = recording.runs[rank]
+    for number, (awaited, waiting) in enumerate(recording.arrows()):
+        if awaited.number not in runs or waiting.number not in runs:
+            continue
+        shared: Event = {"name": "wait", "cat": "wait", "pid": rank, "id": f"{rank}.{number}"}
+        before, after = runs[awaited.number], runs[waiting.number]
+        # Within its slice: half-open, so the last tick of it is the one before its end.
+        leaves = before.start if before.end is None else max(before.start, before.end - 1)
+        yield shared | {"ph": "s", "tid": awaited.lane + 1, "ts": leaves}
+        yield shared | {"ph": "f", "bp": "e", "tid": waiting.lane + 1, "ts": after.start}

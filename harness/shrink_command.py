@@ -1,0 +1,129 @@
+"""The commands that make failures small: what they do and what they say.
+
+Where it is said is somebody else's: a terminal, a file, a test.  How options are written is not
+known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness.commands import Screen, Show, hunt_in_words
+from harness.faults.catalog import FAULTS
+from harness.report.faults import hunt_lines, shrunk_lines
+from harness.report.text import render
+from harness.sweep.artifacts import command_folder
+from harness.sweep.findings import replay_command
+from harness.sweep.hunts import Hunts
+from harness.sweep.loading import check_fault, default_scenarios, load_named
+from harness.sweep.shrinks import Shrinking, Shrunk
+from harness.sweep.shrunk_hunts import ShrinkWork
+from harness.sweep.verdict import Exit
+from shrink import DoesNotFail, Progress
+
+
+@dataclass(slots=True)
+class Watch:
+    """Shows how far a reduction is; `pass_name` is what is being tried."""
+
+    shrinking: Shrinking
+    show: Show
+    pass_name: str = ""
+
+    def started(self, pass_name: str) -> None:
+        """Remember the pass."""
+        self.pass_name = pass_name
+
+    def tried(self, progress: Progress) -> None:
+        """Show the time that is spent, and what is left of the trace."""
+        seconds = self.shrinking.seconds()
+        share = min(1.0, seconds / self.shrinking.budget_seconds)
+        left, runs = progress.length - 1, progress.executions
+        self.show(share, f"{left} operations, {runs} runs, {self.pass_name}", seconds)
+
+
+def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_json: bool) -> Exit:
+    """Make a stored case small and write the smaller one beside it.
+
+    Raises:
+        InputError: if it cannot be read, or what becomes of it cannot be written.
+    """
+    shrinking = Shrinking(path, budget_seconds, jobs)
+    case = shrinking.case
+    if case.plant is not None:
+        check_fault(f"{path}: plant", case.plant)
+    screen.say(
+        f"shrink {path}  {len(case.operations)} operations  scenario {case.scenario}"
+        f"  seed {case.seed}  budget {budget_seconds} s  jobs {jobs}"
+    )
+    try:
+        with screen.progress() as show:
+            shrunk = shrinking.run(Watch(shrinking, show))
+    except DoesNotFail:
+        screen.say(f"{path}: does not fail with its signature any more; nothing was written")
+        return Exit.MISSED
+    for line in _lines(shrunk):
+        screen.say(line)
+    if as_json:
+        screen.say(msgspec.json.encode(_record(path, shrunk)).decode())
+    return Exit.INTERRUPTED if shrinking.interrupts.seen else Exit.CLEAN
+
+
+def shrink_faults(
+    screen: Screen,
+    only: Sequence[str],
+    seeds: int,
+    *,
+    workers: int,
+    artifacts: Path,
+    as_json: bool,
+) -> Exit:
+    """Hunt planted faults and make some failing seeds of each small.
+
+    Raises:
+        InputError: if there is no such fault, or no folder can be made.
+    """
+    for fault in only:
+        check_fault("--only", fault)
+    faults = tuple(dict.fromkeys(only)) or tuple(FAULTS)
+    work = ShrinkWork(load_named(default_scenarios()), faults, seeds)
+    return hunt_in_words(
+        screen,
+        "faults",
+        Hunts(work, command_folder(artifacts, "faults")),
+        lambda rows: [*hunt_lines(rows), *shrunk_lines(rows)],
+        workers=min(workers, len(faults)),
+        as_json=as_json,
+    )
+
+
+def _lines(shrunk: Shrunk) -> list[str]:
+    state = "nothing smaller found" if shrunk.complete else "cut short: shrink again to go on"
+    lines = render(shrunk.case, shrunk.case.violation, replay_command(shrunk.path)).splitlines()
+    for signature, path in shrunk.met.items():
+        lines.append(f"another failure met on the way is in {path}: {signature}")
+    return [
+        *lines,
+        "",
+        f"shrunk {shrunk.operations} operations to {len(shrunk.case.operations)} in"
+        f" {shrunk.executions} runs and {shrunk.seconds:.1f} s ({state}): {shrunk.path}",
+    ]
+
+
+def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
+    return {
+        "command": "shrink",
+        "case": str(path),
+        "smaller": str(shrunk.path),
+        "signature": shrunk.case.violation.signature,
+        "operations": shrunk.operations,
+        "shrunk_operations": len(shrunk.case.operations),
+        "executions": shrunk.executions,
+        "seconds": round(shrunk.seconds, 3),
+        "complete": shrunk.complete,
+        "met": {signature: str(other) for signature, other in shrunk.met.items()},
+    }

@@ -1,0 +1,295 @@
+"""Simpler operations: what may stand for one of them, for two, and for all that share a name.
+
+Nothing here is sure to keep a failure.  It is worth a try, the most ambitious first, and whoever
+tries it runs it.  What size means is in `harness.canonical`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple, cast, get_args
+
+import msgspec
+
+from harness.canonical import Item, canonical, kind_of, names_in, rank_of, renamed, stem_of
+from harness.ops import (
+    Abort,
+    Admit,
+    Arrive,
+    CachePrefix,
+    Chunk,
+    Decode,
+    EvictPrefix,
+    Finish,
+    Flush,
+    Launch,
+    Operation,
+    Process,
+    Record,
+    Retract,
+)
+from harness.ops.base import Op
+from harness.scenario import Setup
+
+TIME = "time"
+"""What all operations go by that only let time pass; no name of anything is that."""
+
+
+class _Field(NamedTuple):
+    """A field of an operation: its least number, or None where it is none."""
+
+    name: str
+    least: int | None
+    required: bool
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: type[Op]) -> tuple[_Field, ...]:
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, msgspec.inspect.StructType)
+    return tuple(
+        _Field(
+            field.name,
+            (field.type.ge or 0) if isinstance(field.type, msgspec.inspect.IntType) else None,
+            field.required,
+        )
+        for field in info.fields
+    )
+
+
+_KINDS: tuple[type[Op], ...] = tuple(sorted(get_args(Operation), key=rank_of))
+
+
+def names_of(item: Item) -> list[str]:
+    """What an item goes by: deleting a name deletes all that is about it."""
+    if isinstance(item, Setup):
+        return []
+    return names_in(item) if item.counted else [TIME, *names_in(item)]
+
+
+def without(item: Item, gone: Set[object]) -> Item | None:
+    """An item without some of its names; None where one of them was its only subject."""
+    if isinstance(item, Setup):
+        return item
+    if not item.counted and TIME in gone:
+        return None
+    changes = {}
+    for field in item.__struct_fields__:
+        value = getattr(item, field)
+        if isinstance(value, str) and value in gone:
+            return None
+        if isinstance(value, tuple) and any(part in gone for part in value):
+            rest = tuple(part for part in value if part not in gone)
+            if not rest:
+                return None
+            changes[field] = rest
+    return msgspec.structs.replace(item, **changes) if changes else item
+
+
+def smaller_numbers(item: Item) -> Iterator[Item]:
+    """The same operation with one smaller number or one shorter list, the smallest first."""
+    if isinstance(item, Setup):
+        return
+    for field in _fields(type(item)):
+        value = getattr(item, field.name)
+        smaller: Sequence[object] = ()
+        if field.least is not None:
+            smaller = descending(value, field.least)
+        elif isinstance(value, tuple) and value:
+            shorter = [value[:at] + value[at + 1 :] for at in reversed(range(len(value)))]
+            smaller = shorter if len(value) == 1 else [value[:1], *shorter]
+        for candidate in smaller:
+            yield msgspec.structs.replace(item, **{field.name: candidate})
+
+
+def lower_by_one(item: Item) -> Iterator[Item]:
+    """The same operation with one number less by one, or one list without its last."""
+    if isinstance(item, Setup):
+        return
+    for field in _fields(type(item)):
+        value = getattr(item, field.name)
+        if field.least is not None and value > field.least:
+            yield msgspec.structs.replace(item, **{field.name: value - 1})
+        elif isinstance(value, tuple) and value and isinstance(value[0], int):
+            yield msgspec.structs.replace(item, **{field.name: value[:-1]})
+
+
+def plainer_kinds(item: Item) -> Iterator[Item]:
+    """Operations of every plainer kind that this one's fields are enough for."""
+    if isinstance(item, Setup):
+        return
+    for kind in _KINDS:
+        if rank_of(kind) >= rank_of(item):
+            return
+        arguments: dict[str, object] = {}
+        for field in _fields(kind):
+            if field.name in item.__struct_fields__:
+                arguments[field.name] = getattr(item, field.name)
+            elif field.least is not None and field.required:
+                arguments[field.name] = max(1, field.least)
+            elif field.required:
+                break
+        else:
+            yield kind(**arguments)
+
+
+def merged(early: Item, late: Item) -> Iterator[Item]:
+    """One operation for two of a kind: the numbers of both together, the names of either."""
+    if isinstance(early, Setup) or isinstance(late, Setup):
+        return
+    fields = _fields(type(late))
+    if type(early) is not type(late):
+        # A chunk behind an admission is more of the same prompt.
+        if {kind_of(early), kind_of(late)} == {"admit", "chunk"}:
+            yield from _summed(early, late)
+        return
+    lists = {}
+    for field in fields:
+        one, other = getattr(early, field.name), getattr(late, field.name)
+        if isinstance(one, tuple):
+            lists[field.name] = tuple(dict.fromkeys((*one, *other)))
+        elif one != other and field.least is None:
+            return
+    if lists:
+        yield msgspec.structs.replace(late, **lists)
+    yield from _summed(early, late)
+
+
+def _summed(early: Op, late: Op) -> Iterator[Op]:
+    for field in _fields(type(early)):
+        if field.least is not None and hasattr(late, field.name):
+            total = getattr(early, field.name) + getattr(late, field.name)
+            yield msgspec.structs.replace(early, **{field.name: total})
+
+
+def fewer_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace with one thing in the place of two: what was done to either is done to one.
+
+    Of two requests the second need not arrive, and the first is retracted where it ended.
+    """
+    head, operations = _split(items)
+    names = list(dict.fromkeys(name for op in operations for name in names_in(op)))
+    for kept, gone in combinations(names, 2):
+        if stem_of(kept) == stem_of(gone):
+            one = [renamed(op, {gone: kept}, {}) for op in operations]
+            yield from ((*head, *shorter) for shorter in _arriving_once(one, kept))
+            yield (*head, *one)
+    for name in names:
+        yield from ((*head, *shorter) for shorter in _arriving_once(operations, name))
+
+
+def _arriving_once(operations: Sequence[Op], name: str) -> Iterator[Sequence[Op]]:
+    """Where a request arrives twice, it arrives once, as the larger of both."""
+    arrivals = [(i, op) for i, op in enumerate(operations) if isinstance(op, Arrive)]
+    first, second, *_ = [*(a for a in arrivals if a[1].request == name), None, None]
+    if first is None or second is None:
+        return
+    larger = Arrive(
+        name,
+        max(first[1].prompt, second[1].prompt),
+        max(first[1].output, second[1].output),
+        max(first[1].blocks, second[1].blocks, key=len),
+    )
+    once = list(operations)
+    once[first[0]] = larger
+    del once[second[0]]
+    yield [Retract(name) if op in (Abort(name), Finish(name)) else op for op in once]
+    yield once
+
+
+def without_cache(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace in which a request ends where the prefix was evicted that it had cached."""
+    for evicted, eviction in enumerate(items):
+        if not isinstance(eviction, EvictPrefix):
+            continue
+        for place, item in enumerate(items[:evicted]):
+            if isinstance(item, CachePrefix):
+                later = [op for op in items[place + 1 : evicted] if not _ends(op, item.request)]
+                yield (*items[:place], *later, Abort(item.request), *items[evicted + 1 :])
+
+
+def plain_operations(items: Sequence[Item]) -> list[Item]:
+    """Operations that bring about most states, for the requests of a trace."""
+    names = list(dict.fromkeys(i.request for i in items if isinstance(i, Arrive)))
+    about = [
+        make(name)
+        for name in names
+        for make in (Abort, Retract, lambda r: Admit(r, 1), lambda r: Launch((r,)))
+    ]
+    return [*about, Record(), Process(), Flush(1)]
+
+
+def _ends(item: Item, request: str) -> bool:
+    return item in (Abort(request), Finish(request), Retract(request))
+
+
+def _split(items: Sequence[Item]) -> tuple[Sequence[Item], list[Op]]:
+    """What a trace begins with, and its operations."""
+    operations = [item for item in items if isinstance(item, Op)]
+    return items[: len(items) - len(operations)], operations
+
+
+def other_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace with one operation about something else, or two names exchanged from there on."""
+    head, operations = _split(items)
+    names = list(dict.fromkeys(name for op in operations for name in names_in(op)))
+    for place in range(len(operations) - 1, 0, -1):
+        before, operation, after = (
+            operations[:place],
+            operations[place],
+            operations[place + 1 :],
+        )
+        for old in names_in(operation):
+            for new in names:
+                if stem_of(old) == stem_of(new) and old != new:
+                    yield (*head, *before, renamed(operation, {old: new}, {}), *after)
+                    exchanged = {old: new, new: old}
+                    rest = [renamed(op, exchanged, {}) for op in operations[place:]]
+                    yield (*head, *before, *rest)
+
+
+def longer_prompts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace with tokens of a prompt in the place of tokens that a request would produce."""
+    for name in dict.fromkeys(i.request for i in items if isinstance(i, Arrive)):
+        produced = sum(isinstance(i, Decode) and name in i.requests for i in items)
+        if not produced:
+            continue
+        changed: list[Item] = []
+        for item in items:
+            if isinstance(item, Arrive) and item.request == name:
+                prompt = item.prompt + produced
+                changed.append(msgspec.structs.replace(item, prompt=prompt, output=0))
+            elif isinstance(item, Decode) and name in item.requests:
+                others = tuple(other for other in item.requests if other != name)
+                changed += [Decode(others)] if others else []
+                changed.append(Chunk(name, 1))
+            else:
+                changed.append(item)
+        yield changed
+
+
+def canonically_named(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace under canonical names."""
+    setups = [item for item in items if isinstance(item, Setup)]
+    yield (*setups, *canonical([item for item in items if isinstance(item, Op)]))
+
+
+def descending(value: int, least: int) -> list[int]:
+    """Smaller numbers worth a try, the least first."""
+    near = {least, least + 1, (least + value) // 2, value - 1}
+    return sorted(number for number in near if least <= number < value)
+
+
+def with_tokens_divided(items: Iterable[Item], divisor: int) -> list[Item]:
+    """The trace with so many times fewer tokens, rounded up."""
+    changed: list[Item] = []
+    for item in items:
+        counts = {
+            field: -(-getattr(item, field) // divisor)
+            for field in ("prompt", "output", "tokens")
+            if isinstance(item, Op) and field in item.__struct_fields__
+        }
+        changed.append(msgspec.structs.replace(cast(Op, item), **counts) if counts else item)
+    return changed

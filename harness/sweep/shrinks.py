@@ -1,0 +1,190 @@
+"""One stored case made small: its clock, its processes, and the files beside it.
+
+The insight: nothing that is there is ever replaced.  The result goes to the first free name, other
+failures that were met get files of their own, and what was ended early goes on when it is asked for
+again.
+
+What is tried is not known here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from harness.canonical import Item
+from harness.case import Case, load_case, save_case
+from harness.errors import InputError
+from harness.ops.base import Op
+from harness.scenario import Setup
+from harness.shrinking import Means, Run, runner_of, shrink_run, smaller_case
+from harness.sweep.candidates import Candidates
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.verdicts import Verdicts
+from harness.violation import Violation
+from shrink import ALONE, Ahead, Budget, DoesNotFail, Observer
+
+NAMES_MAX = 1000
+"""How many names of one kind are tried before something else must be wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What became of a case.
+
+    Attributes:
+        case: the smallest one found.
+        path: where it was written, or where the same was already.
+        operations: of the case as it was given.
+        executions: candidates that were judged, remembered ones included.
+        seconds: wall time.
+        complete: whether no pass can make it smaller; False where time was up.
+        met: files of other failures that were met on the way, by signature.
+    """
+
+    case: Case
+    path: Path
+    operations: int
+    executions: int
+    seconds: float
+    complete: bool
+    met: dict[str, Path]
+
+
+@dataclass(slots=True)
+class OtherFailures:
+    """Failures of other signatures, each written down when it is first met.
+
+    Invariant: one file per signature.  Changed by `keep` alone.
+    """
+
+    case: Case
+    folder: Path
+    paths: dict[str, Path] = field(default_factory=dict)
+
+    def keep(self, setup: Setup, operations: Sequence[Op], violation: Violation) -> None:
+        """Write it down as a case that fails by itself."""
+        if violation.signature in self.paths:
+            return
+        other = msgspec.structs.replace(
+            self.case, setup=setup, operations=tuple(operations), violation=violation
+        )
+        stem = f"other-{violation.short_signature}"
+        known = self.folder / f"{stem}.json"
+        # What an earlier reduction kept is as good, whichever candidate it was.
+        if known.exists() and _signature(known) == violation.signature:
+            self.paths[violation.signature] = known
+        else:
+            self.paths[violation.signature] = _written(self.folder, stem, other)
+
+
+class Shrinking:
+    """One case on its way to a smaller one.
+
+    Attributes:
+        case: what the file holds.
+        interrupts: whether somebody wants it to end; the best so far is written then.
+
+    Raises:
+        InputError: if the file is no case.
+    """
+
+    def __init__(self, path: Path, budget_seconds: int, jobs: int) -> None:
+        self.case = load_case(path)
+        self.interrupts = Interrupts()
+        self.budget_seconds = budget_seconds
+        self._path = path
+        self._jobs = jobs
+        self._begin = time.monotonic()
+
+    def seconds(self) -> float:
+        """Wall time since the beginning."""
+        return time.monotonic() - self._begin
+
+    def run(self, observer: Observer) -> Shrunk:
+        """Make it small, and write the smaller one beside it.
+
+        Raises:
+            InputError: if a file cannot be written.
+            DoesNotFail: if the case does not fail any more.
+        """
+        if not self._still_fails():
+            raise DoesNotFail(f"{self._path}: does not fail any more")
+        try:
+            return self._run(observer)
+        except DoesNotFail:
+            # The program has changed since the verdicts were written down, and they are forgotten.
+            return self._run(observer)
+
+    def _run(self, observer: Observer) -> Shrunk:
+        case, others = self.case, OtherFailures(self.case, self._path.parent)
+        budget = Budget(deadline=self._is_over)
+        with closing(Verdicts(self._path, case)) as verdicts:
+            with self.interrupts, self._runner() as (run, ahead):
+                means = Means(observer, ahead, verdicts, others.keep)
+                reduction = shrink_run(
+                    case.setup, case.operations, run, case.violation.signature, budget, means=means
+                )
+            try:
+                smaller = smaller_case(case, reduction)
+            except DoesNotFail:
+                verdicts.forget()
+                raise
+            path = _written(self._path.parent, "min", smaller)
+            if reduction.complete:
+                verdicts.forget()
+        return Shrunk(
+            case=smaller,
+            path=path,
+            operations=len(case.operations),
+            executions=reduction.executions,
+            seconds=self.seconds(),
+            complete=reduction.complete,
+            met=others.paths,
+        )
+
+    @contextmanager
+    def _runner(self) -> Iterator[tuple[Run, Ahead[Item]]]:
+        if self._jobs == 1:
+            yield runner_of(self.case), ALONE
+            return
+        with Candidates(self.case, self._jobs) as candidates:
+            yield candidates.run, candidates
+
+    def _still_fails(self) -> bool:
+        found = runner_of(self.case)(self.case.setup, self.case.operations)
+        return any(v.signature == self.case.violation.signature for v in found)
+
+    def _is_over(self) -> bool:
+        return self.interrupts.seen or self.seconds() > self.budget_seconds
+
+
+def _written(folder: Path, stem: str, case: Case) -> Path:
+    """Write a case to the first free name of a kind; one that holds it already is as good."""
+    for number in range(1, NAMES_MAX):
+        path = folder / (f"{stem}.json" if number == 1 else f"{stem}-{number}.json")
+        if not path.exists():
+            save_case(path, case)
+            return path
+        if _holds(path, case):
+            return path
+    raise InputError(f"{folder}: {NAMES_MAX} files named {stem}; remove some")
+
+
+def _holds(path: Path, case: Case) -> bool:
+    try:
+        return load_case(path) == case
+    except InputError:
+        return False
+
+
+def _signature(path: Path) -> str:
+    try:
+        return load_case(path).violation.signature
+    except InputError:
+        return ""

@@ -1,0 +1,105 @@
+"""Hunts whose catches are made small: how short the failing runs of each fault get, and how alike.
+
+The insight: one bug that ends in a hundred texts is a hundred findings to read.  So the figure
+beside the length is how many different texts the failing seeds of one fault came down to, and how
+many signatures they had, since no text can stand for two of those.
+
+How a candidate is tried is not known here, except that time is bounded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+
+import msgspec
+
+from harness.canonical import Item
+from harness.faults.catalog import FAULTS
+from harness.faults.failing import Failing, failing_runs, runner_for
+from harness.faults.fault import Fault
+from harness.scenario import Scenario
+from harness.shrinking import shrink_run
+from harness.sweep.hunts import HUNT_SECONDS_MAX, SILENCE_SECONDS_MAX, Hunted, HuntWork, Shrunken
+from harness.sweep.jobs import Job
+from shrink import Budget, Reduction
+
+SHRINK_SECONDS_MAX = 20.0
+"""Processor time that one failing run may take to be made small."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkWork(HuntWork):
+    """Hunts for faults, then makes the first failing runs of each as small as they get.
+
+    Attributes:
+        seeds: how many failing runs of each fault.
+    """
+
+    seeds: int
+
+    @property
+    def silence_seconds(self) -> float:
+        """Wall time after which a hunt hangs: twice what it may take."""
+        return SILENCE_SECONDS_MAX + 2 * (HUNT_SECONDS_MAX + self.seeds * SHRINK_SECONDS_MAX)
+
+    def run(self, job: Job) -> Hunted:
+        """Hunt for one fault, and shrink it where it was caught."""
+        hunted = HuntWork.run(self, job)
+        if not hunted.caught:
+            return hunted
+        fault = FAULTS[self.faults[job.seed]]
+        scenarios = {named.name: named.scenario for named in self.scenarios}
+        reductions, spent, signatures = [], [], set()
+        for failing in _some(fault, scenarios, self.seeds):
+            begin = time.process_time()
+            reductions.append(_shrunk(fault, failing))
+            spent.append(time.process_time() - begin)
+            signatures.add(failing.violation.signature)
+        return msgspec.structs.replace(hunted, shrunk=summed(reductions, spent, len(signatures)))
+
+
+def summed(reductions: list[Reduction[Item]], spent: list[float], signatures: int) -> Shrunken:
+    """What all the failing runs of one fault came to; the setup is no operation."""
+    lengths = [len(reduction.result) - 1 for reduction in reductions]
+    return Shrunken(
+        seeds=len(reductions),
+        operations=int(median(lengths)),
+        longest=max(lengths),
+        distinct_results=len({reduction.result for reduction in reductions}),
+        signatures=signatures,
+        seconds=round(median(spent), 3),
+        executions=int(median(reduction.executions for reduction in reductions)),
+    )
+
+
+def _some(fault: Fault, scenarios: Mapping[str, Scenario], count: int) -> Iterator[Failing]:
+    """The first failing runs, as many as are wanted or as time allows."""
+    begin = time.process_time()
+    found = 0
+    for failing in failing_runs(fault, scenarios):
+        if failing is not None:
+            found += 1
+            spent = time.process_time()
+            yield failing
+            begin += time.process_time() - spent  # What the caller did with it is not the search.
+        if found >= count or time.process_time() - begin > HUNT_SECONDS_MAX:
+            return
+
+
+def _shrunk(fault: Fault, failing: Failing) -> Reduction[Item]:
+    end = time.process_time() + SHRINK_SECONDS_MAX
+    return shrink_run(
+        failing.setup,
+        failing.operations,
+        runner_for(fault),
+        failing.violation.signature,
+        Budget(deadline=partial(_is_over, end)),
+    )
+
+
+def _is_over(end: float) -> bool:
+    return time.process_time() > end

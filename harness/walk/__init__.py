@@ -1,0 +1,1 @@
+"""A stored case, walked operation by operation."""

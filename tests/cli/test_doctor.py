@@ -1,0 +1,106 @@
+"""The doctor: what it sees, and that it can tell runs that do not repeat."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import main
+from harness.doctor import NEEDED, OPTIONAL, Determinism, Diagnosis, Part, diagnosis_lines, examine
+from harness.sweep.verdict import Exit
+
+ROOT = Path(__file__).parents[2]
+
+DEPENDS_ON_HASHES = """
+import harness.choices
+
+
+class Hashed(harness.choices.SeedChoices):
+    def __init__(self, seed):
+        super().__init__(seed + hash("a word"))
+
+
+harness.choices.SeedChoices = Hashed
+"""
+
+
+REPEATS = Determinism(("aa", "aa"), "")
+NUMPY = Part("numpy", "2.0", "everything")
+
+
+def diagnosis(*, determinism: Determinism = REPEATS, numpy: Part = NUMPY) -> Diagnosis:
+    """What the doctor says of a healthy machine but for what is given."""
+    optional = (Part("torch", None, "memory"), Part("pytest", "9.0", "tests"))
+    return Diagnosis("CPython 3.11", "Linux", (numpy,), optional, (), "none", determinism)
+
+
+def environment_with(folder: Path, code: str) -> dict[str, str]:
+    """An environment in which every interpreter runs `code` first."""
+    (folder / "sitecustomize.py").write_text(code)
+    before = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), before])}
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    """Packages without versions and markers."""
+    return {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
+
+
+def test_the_doctor_knows_every_package_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set().union(*map(names_of, project["optional-dependencies"].values()))
+    assert set(NEEDED) == names_of(project["dependencies"])
+    assert set(OPTIONAL) <= extras
+
+
+def test_a_healthy_machine_is_clean() -> None:
+    assert diagnosis().status is Exit.CLEAN
+
+
+def test_what_is_absent_is_said_with_what_it_switches_off() -> None:
+    assert "absent      torch; without it no memory" in diagnosis_lines(diagnosis())
+
+
+def test_a_package_that_everything_needs_is_an_error() -> None:
+    lacking = diagnosis(numpy=Part("numpy", None, "everything"))
+    assert lacking.status is Exit.USAGE
+    assert "needed      numpy MISSING" in diagnosis_lines(lacking)
+
+
+def test_runs_that_differ_are_not_deterministic() -> None:
+    differing = diagnosis(determinism=Determinism(("aa", "bb"), ""))
+    assert differing.status is Exit.NOT_DETERMINISTIC
+    assert "repeats     NO: one seed gave aa and bb" in diagnosis_lines(differing)
+
+
+def test_a_self_check_that_did_not_run_proves_nothing() -> None:
+    silent = diagnosis(determinism=Determinism((), "no answer within 120 s"))
+    assert silent.status is Exit.INTERNAL
+    assert "repeats     unknown: no answer within 120 s" in diagnosis_lines(silent)
+
+
+@pytest.mark.slow
+def test_the_command_looks_at_this_machine() -> None:
+    result = CliRunner().invoke(main, ["doctor", "--json"])
+    record = msgspec.json.decode(result.stdout.splitlines()[-1])
+    assert result.exit_code == 0
+    assert (record["deterministic"], record["trouble"]) == (True, "")
+    assert record["optional"].keys() == OPTIONAL.keys()
+
+
+@pytest.mark.slow
+def test_a_run_that_depends_on_hash_seeds_is_noticed(tmp_path: Path) -> None:
+    seen = examine(environment_with(tmp_path, DEPENDS_ON_HASHES))
+    assert len(set(seen.determinism.digests)) == 2
+    assert seen.status is Exit.NOT_DETERMINISTIC
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_quoted(tmp_path: Path) -> None:
+    code = "import os, sys\nsys.stderr.write('no memory left\\n')\nsys.stderr.flush()\nos._exit(9)"
+    seen = examine(environment_with(tmp_path, code))
+    assert seen.determinism.trouble == "exit status 9: no memory left"

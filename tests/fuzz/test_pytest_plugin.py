@@ -1,0 +1,157 @@
+"""The pytest plugin: seeds inside somebody else's tests."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.case import load_case
+from harness.errors import InputError
+from harness.runner import run_trace
+from harness.seed_runs import BrokenPromise, SeedRuns
+from harness.static_subject import StaticSubject
+from harness.subject import Answer
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+SMOKE = ROOT / "scenarios" / "smoke.yaml"
+
+# Whether the package is installed or not, the plugin is there once.
+PLUGIN = ("-p", "no:unikv", "-p", "harness.pytest_plugin", "-p", "no:cacheprovider")
+
+A_TEST = f"""
+import pytest
+
+
+@pytest.mark.unikv_seeds(3)
+def test_mine(unikv_run):
+    totals = unikv_run({str(SMOKE)!r}, operations=30)
+    print("seeds", totals.seeds)
+
+
+def test_unmarked(unikv_run):
+    assert unikv_run({str(SMOKE)!r}, operations=1).seeds == 20
+"""
+
+A_BROKEN_TEST = f"""
+import pytest
+from tests.fuzz.test_pytest_plugin import Doubled
+
+
+@pytest.mark.unikv_seeds(5)
+@pytest.mark.parametrize("subject", [Doubled], ids=["of mine"])
+def test_mine(unikv_run, subject):
+    unikv_run({str(SMOKE)!r}, operations=60, subject=subject)
+
+
+def test_planted(unikv_run):
+    unikv_run({str(SMOKE)!r}, operations=200, plant="row-leaked")
+"""
+
+
+class Doubled(StaticSubject):
+    """Hands out the same pages to everybody."""
+
+    def take(self, pages: int, slots: int) -> Answer:
+        """Name the first page again."""
+        answer = super().take(pages, slots)
+        return Answer([1] * len(answer.ids), answer.slots)
+
+
+def seed_runs(folder: Path, stored: Path | None = None) -> SeedRuns:
+    """Five seeds of a test."""
+    return SeedRuns(5, folder, stored, "test_file.py::test_mine")
+
+
+def test_the_marker_says_how_many_seeds(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(A_TEST)
+    result = pytester.runpytest_inprocess(*PLUGIN, "-s", "--strict-markers")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*seeds 3*"])
+
+
+def test_the_option_overrides_the_marker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(A_TEST)
+    result = pytester.runpytest_inprocess(*PLUGIN, "-s", "-k", "mine", "--unikv-seeds", "2")
+    result.stdout.fnmatch_lines(["*seeds 2*"])
+
+
+@pytest.mark.parametrize("seeds", ["0", "-1", "1000001"])
+def test_an_impossible_number_of_seeds_is_refused(pytester: pytest.Pytester, seeds: str) -> None:
+    result = pytester.runpytest_inprocess(*PLUGIN, f"--unikv-seeds={seeds}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--unikv-seeds: {seeds}: want one whole number from 1 to*"])
+
+
+def test_a_marker_without_a_number_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(A_TEST.replace("unikv_seeds(3)", "unikv_seeds"))
+    result = pytester.runpytest_inprocess(*PLUGIN, "-k", "mine")
+    result.stdout.fnmatch_lines(["*unikv_seeds: None: want one whole number*"])
+
+
+def test_a_failing_test_names_its_case(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_file=A_BROKEN_TEST)
+    result = pytester.runpytest_inprocess(*PLUGIN, "-k", "mine")
+    result.assert_outcomes(failed=1, deselected=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E * ownership: *",
+            "E * python -m pytest 'test_file.py::test_mine*of mine*' --unikv-replay artifacts/*",
+            "E * case folder",
+        ]
+    )
+    (folder,) = (pytester.path / "artifacts").glob("pytest-*/ownership-*")
+    assert {path.name for path in folder.iterdir()} == {"case.json", "min.json", "report.txt"}
+    small = load_case(folder / "min.json")
+    assert len(small.operations) <= len(load_case(folder / "case.json").operations)
+    again = run_trace(small.setup, small.operations, subject=Doubled)
+    assert again.violations[0].signature == small.violation.signature
+
+
+def test_a_case_can_be_run_instead_of_seeds(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise) as first:
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled)
+    command = next(line for line in str(first.value).splitlines() if "--unikv-replay" in line)
+    stored = Path(shlex.split(command)[-1])
+    with pytest.raises(BrokenPromise, match="ownership: "):
+        seed_runs(tmp_path, stored)(SMOKE, subject=Doubled)
+    assert len(list(tmp_path.glob("pytest-*"))) == 1
+
+
+def test_a_case_that_no_longer_fails_passes(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled)
+    (stored,) = tmp_path.glob("pytest-*/*/min.json")
+    assert seed_runs(tmp_path, stored)(SMOKE, subject=StaticSubject).seeds == 1
+
+
+def test_a_failure_of_unikv_replays_on_the_command_line(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise, match="python -m harness replay ") as caught:
+        seed_runs(tmp_path)(SMOKE, operations=200, plant="row-leaked")
+    assert "planted fault row-leaked" in str(caught.value)
+
+
+def test_a_scenario_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.yaml"):
+        seed_runs(tmp_path)(tmp_path / "absent.yaml")
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_write_apart(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_file=A_BROKEN_TEST)
+    result = pytester.runpytest_inprocess(*PLUGIN, "-n", "2")
+    result.assert_outcomes(failed=2)
+    assert len(list((pytester.path / "artifacts").glob("pytest-*/*/min.json"))) == 2
+
+
+def test_the_plugin_loads_nothing_that_runs_seeds() -> None:
+    program = (
+        "import sys, harness.pytest_plugin; print({'harness.runner', 'numpy'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "set()\n"

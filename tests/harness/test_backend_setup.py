@@ -1,0 +1,104 @@
+"""What a scenario says of row memory, commits, checkpoints and the loop, and what a seed draws."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.choices import SeedChoices
+from harness.errors import InputError
+from harness.loading import check_scenario, load_scenario
+from harness.scenario import PLAIN, Backend, Checkpoints, CheckpointSetup, Commit, Scenario
+from harness.setup import check_setup, draw_setup
+from tests.harness.backed import setup_of
+from tests.harness.lived_in import SCENARIOS, scenario
+from unikv.cache.checkpoint_policy import CheckpointStrategy
+
+EXTRA, NO_BUFFER = CheckpointStrategy.EXTRA_BUFFER, CheckpointStrategy.NO_BUFFER
+
+
+def changed(name: str, **changes: Any) -> Scenario:
+    """A scenario of this repository with other sections."""
+    return msgspec.structs.replace(scenario(name), **changes)
+
+
+@pytest.mark.parametrize("name", ["smoke", "hybrid", "everything"])
+def test_a_scenario_that_says_nothing_of_it_draws_a_plain_backend(name: str) -> None:
+    setup = draw_setup(scenario(name), SeedChoices(3))
+    assert setup.backend is PLAIN
+    assert setup.checkpoints is None
+    assert not setup.pipeline
+    assert b"backend" not in msgspec.json.encode(setup)
+
+
+def test_seeds_draw_every_backend_loop_and_strategy() -> None:
+    setups = [draw_setup(scenario("rows"), SeedChoices(seed)) for seed in range(80)]
+    assert {setup.backend.commit for setup in setups} == set(Commit)
+    assert {setup.backend.row_memory for setup in setups} == {False, True}
+    assert {setup.backend.captured for setup in setups} == {False, True}
+    assert {setup.pipeline for setup in setups} == {False, True}
+    drawn = [setup.checkpoints for setup in setups if setup.checkpoints]
+    assert {part.strategy for part in drawn} == set(CheckpointStrategy)
+    assert all((part.interval == 0) == (part.strategy is NO_BUFFER) for part in drawn)
+
+
+def test_a_setup_that_was_drawn_is_a_setup_that_is_read() -> None:
+    for seed in range(40):
+        setup = draw_setup(scenario("rows"), SeedChoices(seed))
+        check_setup(setup, "a case")
+        assert msgspec.json.decode(msgspec.json.encode(setup), type=type(setup)) == setup
+
+
+def test_a_model_without_state_has_no_checkpoints() -> None:
+    part = Checkpoints(strategies=(EXTRA,))
+    assert draw_setup(changed("smoke", checkpoints=part), SeedChoices(1)).checkpoints is None
+
+
+def test_a_pipeline_without_overlap_is_refused() -> None:
+    setup = msgspec.structs.replace(setup_of(pipeline=True), overlap=False)
+    with pytest.raises(InputError, match=r"a case: setup.pipeline is true .* want both"):
+        check_setup(setup, "a case")
+
+
+@pytest.mark.parametrize(("strategy", "interval"), [(NO_BUFFER, 8), (EXTRA, 0)])
+def test_an_interval_that_does_not_go_with_its_strategy_is_refused(
+    strategy: CheckpointStrategy, interval: int
+) -> None:
+    part = CheckpointSetup(strategy=strategy, interval=interval)
+    setup = msgspec.structs.replace(setup_of(), checkpoints=part)
+    with pytest.raises(InputError, match=f"interval {interval} of strategy {strategy.value}"):
+        check_setup(setup, "a case")
+
+
+def test_checkpoints_without_a_state_band_are_refused() -> None:
+    setup = setup_of(strategy=EXTRA)
+    with pytest.raises(InputError, match="want a state band"):
+        check_setup(msgspec.structs.replace(setup, bands=setup.bands[1:]), "a case")
+
+
+@pytest.mark.parametrize("name", ["host_tier", "peers"])
+def test_checkpoints_beside_what_hands_out_slots_itself_are_refused(name: str) -> None:
+    part = Checkpoints(strategies=(EXTRA,))
+    with pytest.raises(InputError, match=r"f.yaml: checkpoints beside .* leave one of the two out"):
+        check_scenario(changed(name, checkpoints=part), "f.yaml")
+
+
+def test_an_empty_span_of_blocks_is_refused() -> None:
+    part = Checkpoints(strategies=(EXTRA,), interval_blocks=(3, 1))
+    with pytest.raises(InputError, match=r"interval_blocks is \[3, 1\]"):
+        check_scenario(changed("rows", checkpoints=part), "f.yaml")
+
+
+def test_shares_of_more_than_all_seeds_are_refused() -> None:
+    part = Backend(in_step_percent=60, side_stream_percent=41)
+    with pytest.raises(InputError, match="together at most 100"):
+        check_scenario(changed("rows", backend=part), "f.yaml")
+
+
+def test_a_strategy_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    text = (SCENARIOS / "rows.yaml").read_text()
+    path = tmp_path / "f.yaml"
+    path.write_text(text.replace("no_buffer, ", "three_buffers, "))
+    with pytest.raises(InputError, match="three_buffers"):
+        load_scenario(path)

@@ -1,0 +1,234 @@
+"""The missing edge, put to the test."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.case import load_case, save_case
+from harness.cli import main
+from harness.faults.catalog import FAULTS
+from harness.report.edge import EdgeBetween, EdgeRule, edges_of, with_edge
+from harness.report.explain import became, seed_lines, story_lines, verdict
+from harness.report.story import Story, tell
+from harness.runner import run_seed, run_trace
+from harness.sweep.explaining import Count, EdgeWork, explaining
+from harness.sweep.jobs import Job
+from tests.cli.test_commands import record_of
+from tests.harness.lived_in import scenario
+from tests.report.stories import COMMAND, case_of, no_room, race, ranks_apart, table_race
+from unikv.device.port import Stream
+
+
+def signatures(story: Story, edge: EdgeBetween | EdgeRule) -> list[str]:
+    """What the operations of a story show with an edge."""
+    case = story.case
+    result = run_trace(case.setup, case.operations, plant=case.plant, build=with_edge(edge))
+    return [violation.signature for violation in result.violations]
+
+
+@pytest.mark.parametrize("told", [race, table_race])
+def test_with_its_edge_a_race_is_gone(told: Callable[[], Story]) -> None:
+    edges = edges_of(told())
+    assert edges is not None
+    for edge in edges:
+        assert signatures(told(), edge) == []
+
+
+def test_another_edge_does_not_help() -> None:
+    edges = edges_of(race())
+    assert edges is not None
+    one, rule = edges
+    # The move waits for a launch that it is behind already; the body waits for the move.
+    for wrong in (
+        EdgeBetween(frozenset(number - 1 for number in one.earlier), one.later),
+        EdgeBetween(one.later, one.earlier),
+        EdgeRule(rule.awaited_lane, rule.awaited_kind, rule.lane, rule.kind),
+        EdgeRule(rule.lane, rule.kind, rule.awaited_lane, "metadata"),
+    ):
+        assert race().violation.signature in signatures(race(), wrong)
+
+
+def test_the_rule_names_kinds_and_streams() -> None:
+    edges = edges_of(race())
+    assert edges is not None
+    assert edges[1] == EdgeRule(Stream.SCHEDULE, "move", Stream.FORWARD, "body")
+
+
+def test_a_failure_that_is_no_race_has_no_edge() -> None:
+    assert edges_of(no_room()) is None
+    assert explaining(ranks_apart()) is None
+
+
+def test_an_edge_leaves_a_run_without_faults_as_it_is() -> None:
+    edges = edges_of(race())
+    assert edges is not None
+    plain = run_seed(scenario("smoke"), "smoke", 3, 60)
+    edged = run_seed(scenario("smoke"), "smoke", 3, 60, build=with_edge(edges[1]))
+    assert (plain.violations, plain.applied) == (edged.violations, edged.applied)
+
+
+def first_race(plant: str) -> Story:
+    """The first seed of the fault's scenario that collides, as it was found."""
+    name = FAULTS[plant].scenario
+    for seed in range(1, 40):
+        result = run_seed(scenario(name), name, seed, 200, plant=plant)
+        if result.violations and result.violations[0].check == "ordering":
+            case = msgspec.structs.replace(
+                race().case,
+                scenario=name,
+                scenario_data=scenario(name),
+                setup=result.setup,
+                seed=seed,
+                plant=plant,
+                operations=result.trace,
+                violation=result.violations[0],
+            )
+            story = tell(case, COMMAND)
+            assert story is not None
+            return story
+    raise AssertionError(f"{plant} shows no race")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "launch-without-schedule",
+        "staging-refilled-early",
+        "settle-without-wait",
+        "hand-out-over-a-backup",
+        "load-ahead-of-the-take",
+        "moves-unordered",
+        "side-stream-not-joined",
+    ],
+)
+def test_the_edge_that_a_report_names_is_the_one_that_is_missing(plant: str) -> None:
+    story = first_race(plant)
+    edges = edges_of(story)
+    assert edges is not None
+    one, rule = edges
+    case = story.case
+    result = run_trace(case.setup, case.operations, plant=plant, build=with_edge(one))
+    assert story.violation not in result.violations
+    assert story.violation.signature not in signatures(story, rule)
+
+
+def test_a_seed_is_run_without_and_with_the_edge() -> None:
+    edges = edges_of(table_race())
+    assert edges is not None
+    work = EdgeWork(table_race().case, edges[1], 40)
+    tried = [work.run(Job(0, 0, seed)) for seed in range(1, 5)]
+    signature = table_race().violation.signature
+    assert any(signature in one.before for one in tried)
+    assert not any(signature == one.signature for ran in tried for one in ran.violations)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (Count(10, 0, 0, Counter(), 0), "they prove nothing"),
+        (Count(10, 3, 1, Counter(), 0), "the edge is not all of it"),
+        (Count(10, 3, 0, Counter(), 0), "the edge is the cause"),
+    ],
+)
+def test_figures_come_to_a_verdict(count: Count, said: str) -> None:
+    assert said in verdict(count)
+
+
+def test_other_failures_are_counted_by_their_kind() -> None:
+    count = Count(10, 3, 0, Counter({"ordering | a": 2, "ledger | b": 1}), 1)
+    text = "\n".join(seed_lines(race(), range(8, 18), 60, count))
+    assert "10 of scenario smoke from 8 on, 60 operations each" in text
+    assert "3 fail in another way" in text
+    assert "- 2 x ordering | a" in text
+    assert "1 ended their process" in text
+
+
+def test_an_explanation_tells_cause_accesses_and_history() -> None:
+    text = "\n".join(story_lines(race()))
+    for part in ("cause  ", "earlier  ", "later  ", "missing edge ", "history of page 1 of band"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ((), "no longer fail"),
+        (("as it was",), "still fail: the edge is not the cause"),
+        (("like it",), "get past these two accesses, and fail alike at the next: like it"),
+        (("other",), "no longer fail in this way, but in another: other"),
+    ],
+)
+def test_what_operations_do_with_the_edge_is_said(found: tuple[str, ...], said: str) -> None:
+    violation = race().violation
+    seen = {
+        "as it was": violation,
+        "like it": msgspec.structs.replace(violation, what="like it"),
+        "other": msgspec.structs.replace(violation, what="other", detail="other"),
+    }
+    assert became(race(), [seen[name] for name in found]) == said
+
+
+def explained(folder: Path, case: Path, *options: str) -> Result:
+    """What the program says of a case."""
+    words = ["explain", str(case), "--artifacts", str(folder), "--jobs", "1", *options]
+    return CliRunner().invoke(main, words)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """The case of a fault that most seeds find."""
+    path = tmp_path / "min.json"
+    save_case(path, table_race().case)
+    return path
+
+
+@pytest.mark.slow
+def test_the_program_explains_a_race(stored: Path, tmp_path: Path) -> None:
+    result = explained(tmp_path, stored, "--seeds", "6", "--ops", "60", "--json")
+    assert result.exit_code == 1, result.output
+    text = " ".join(result.stdout.split())
+    assert "a wait for the earlier access: the same operations no longer fail" in text
+    record: dict[str, Any] = record_of(result)
+    assert record["gone_with_the_edge"] is True
+    assert record["seeds"]["tried"] == 6
+    assert record["seeds"]["failing_without_the_edge"] > 0
+    assert record["seeds"]["failing_with_the_edge"] == 0
+
+
+def test_without_seeds_no_folder_is_made(stored: Path, tmp_path: Path) -> None:
+    result = explained(tmp_path, stored, "--seeds", "0")
+    assert result.exit_code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["min.json"]
+
+
+def test_what_is_no_race_gets_no_edge(tmp_path: Path) -> None:
+    path = tmp_path / "min.json"
+    save_case(path, no_room().case)
+    result = explained(tmp_path, path)
+    assert result.exit_code == 1
+    assert "no edge is missing" in result.stdout
+
+
+def test_a_case_that_no_longer_fails_is_missed(stored: Path, tmp_path: Path) -> None:
+    path = tmp_path / "repaired.json"
+    save_case(path, msgspec.structs.replace(load_case(stored), plant=None))
+    result = explained(tmp_path, path)
+    assert result.exit_code == 7
+    assert "no longer fails as it was stored: ordering" in result.stdout
+
+
+def test_a_case_of_an_unknown_fault_is_refused(stored: Path, tmp_path: Path) -> None:
+    path = tmp_path / "renamed.json"
+    save_case(path, msgspec.structs.replace(load_case(stored), plant="renamed"))
+    assert explained(tmp_path, path).exit_code == 4
+
+
+def test_a_case_with_another_sentence_is_still_the_same_failure() -> None:
+    case = case_of("move-over-writer", race().case.operations)
+    assert tell(case, COMMAND) is not None

@@ -1,0 +1,120 @@
+"""The report that a person opens first."""
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.report.markdown import escaped, operation_lines, report_markdown, table
+from harness.report.story import Story
+from tests.report.stories import (
+    COMMAND,
+    hostile,
+    no_room,
+    race,
+    ranks_apart,
+    table_race,
+    under_a_peer,
+    wrong_read,
+)
+
+STORIES = [race, table_race, wrong_read, ranks_apart, under_a_peer, no_room]
+
+
+def sections(text: str) -> list[str]:
+    """Titles in order."""
+    return [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+
+
+def test_a_race_is_told_from_its_cause_to_its_surroundings() -> None:
+    text = report_markdown(race())
+    assert text.startswith(
+        "# ordering: arena race\n\n**Cause.** page 1 of band 'full' (id 2) is read"
+    )
+    assert sections(text) == [
+        "The two accesses",
+        "The 9 operations",
+        "History of page 1 of band 'full'",
+        "The arena when it was seen",
+        "Beside this file",
+    ]
+
+
+def test_a_race_shows_why_nothing_orders_it() -> None:
+    assert (
+        "Why nothing orders them: of the forward stream the move is ordered behind launch #1 and"
+        " whatever came before it, and the body of step 1 is launch #2."
+    ) in report_markdown(race())
+
+
+@pytest.mark.parametrize("told", STORIES)
+def test_every_report_says_the_cause_and_how_to_see_it_again(told: Callable[[], Story]) -> None:
+    text = report_markdown(told())
+    assert escaped(told().violation.what) in text
+    assert f"\n{COMMAND}\n" in text
+
+
+def test_ranks_that_part_are_told_by_what_they_did_first() -> None:
+    assert ranks_apart().cause == (
+        "submissions differ: submission 1 of the last operation: rank 0 has zero: stream schedule,"
+        " band full, pages [2], rank 1 has zero: stream schedule, band full, pages [1]"
+    )
+
+
+def test_both_accesses_stand_side_by_side() -> None:
+    lines = report_markdown(race()).splitlines()
+    assert "|  | earlier | later |" in lines
+    assert "| what | body write | move read |" in lines
+    assert (
+        "| in its stream | launch #2 of the forward stream | launch #8 of the schedule stream |"
+        in lines
+    )
+
+
+def test_ranks_stand_side_by_side_where_they_differ() -> None:
+    lines = report_markdown(ranks_apart()).splitlines()
+    assert "|  | rank 0 | rank 1 |" in lines
+    assert "| page 1 of band 'full' | unclaimed | live |" in lines
+    assert "| page 2 of band 'full' | live | hole |" in lines
+    assert any("zero: stream schedule, band full, pages \\[2\\]" in line for line in lines)
+
+
+def test_ranks_that_agree_are_not_compared() -> None:
+    assert "Where the ranks differ" not in report_markdown(race())
+
+
+def test_a_refusal_shows_what_there_was_room_for() -> None:
+    assert "| full | 8 | 1..3 | 0 | 0 | 2 | 0 | 0 |" in report_markdown(no_room()).splitlines()
+
+
+def test_an_operation_that_did_nothing_is_said_to() -> None:
+    assert operation_lines(no_room())[-1] == "!     5  Relieve(pages=1, slots=0)   (refused)"
+
+
+def test_the_operations_of_both_accesses_are_marked() -> None:
+    marked = [line.split()[1] for line in operation_lines(race()) if line.startswith(">")]
+    assert marked == ["5", "8"]
+
+
+def test_a_cell_with_several_lines_stays_one_cell() -> None:
+    assert table(("a",), [("one\ntwo | <b>",)])[-1] == "| one<br>two \\| &lt;b&gt; |"
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\n```\n# title | `code` **bold** [a](b)"
+
+
+def outside_of_code(text: str) -> list[str]:
+    """Lines that are no code."""
+    lines, is_code = [], False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            lines.append(line)
+    assert not is_code
+    return lines
+
+
+def test_names_of_strangers_are_no_markup() -> None:
+    text = "\n".join(outside_of_code(report_markdown(hostile(race(), HOSTILE))))
+    assert sections(text) == sections(report_markdown(race()))
+    assert not any(mark in text for mark in ("<img", "</script", "**bold", "`code`", "[a]("))

@@ -1,0 +1,162 @@
+"""Where a failure is: what a reader is told to follow."""
+
+import msgspec
+import pytest
+
+from harness.report.history import deeds, history
+from harness.report.place import places
+from harness.report.recording import Recording
+from harness.report.story import Story, tell
+from harness.violation import Violation
+from tests.report.stories import (
+    no_room,
+    race,
+    ranks_apart,
+    table_race,
+    under_a_copy,
+    under_a_peer,
+    wrong_read,
+)
+
+
+def titles(story: Story) -> list[str]:
+    """What the places of a story are called."""
+    return [follow.place.title for follow in story.followed]
+
+
+def named(sentence: str) -> list[str]:
+    """Places that a sentence about the pages of the small race names."""
+    recording = race().recording
+    violation = Violation(check="ledger", what=sentence, detail="d", operation=8)
+    shown = Recording(
+        setup=recording.setup,
+        granule=recording.granule,
+        lanes=recording.lanes,
+        frames=recording.frames,
+        launches=recording.launches,
+        waits=recording.waits,
+        binds=recording.binds,
+        moves=recording.moves,
+        runs=recording.runs,
+        violations=(violation,),
+        collisions=(),
+        wrong_read=None,
+        submissions=recording.submissions,
+    )
+    return [place.title for place in places(shown)]
+
+
+def test_a_race_in_the_arena_is_at_a_page() -> None:
+    assert titles(race()) == ["page 1 of band 'full'"]
+
+
+def test_a_race_in_a_table_is_at_an_entry() -> None:
+    assert titles(table_race()) == ["page map entry 1 of band 'full'"]
+
+
+def test_a_wrong_read_is_where_it_was_read() -> None:
+    assert titles(wrong_read()) == ["request row 0"]
+
+
+def test_ranks_that_differ_do_so_at_their_pages() -> None:
+    assert titles(ranks_apart()) == ["page 1 of band 'full'", "page 2 of band 'full'"]
+
+
+def test_a_sentence_says_which_page_it_is_about() -> None:
+    (title,) = titles(under_a_peer())
+    assert title in ("page 1 of band 'full'", "page 2 of band 'full'")
+
+
+def test_a_count_of_pages_is_no_place() -> None:
+    assert titles(no_room()) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("band 'full' pages [1, 2] are pending", ["page 1", "page 2"]),
+        ("page 2 of band 'full' (id 1) is read", ["page 2"]),
+        ("band 'full': id 2 on page 1 is read", ["page 1"]),
+        # Where no page is named, an id is followed to the page that it named last.
+        ("band 'full': ids [2] are held by nobody's page", ["page 2"]),
+        ("band 'full': id 2 is used on page 0", ["page 2"]),
+        ("r1 is admitted on id 2", ["page 2"]),
+        ("lacks the write of step 1 to pages [1, 2] of band 'full'", ["page 1", "page 2"]),
+        ("lacks copies [('copy_read', ((16, 24),))]", ["page 2"]),
+        ("lacks holds [('receive_hold', 0, 1, False)]", ["page 1"]),
+        ("inverse map of band 'full': at 2 the host says 1", ["page 2"]),
+        ("map of band 'full': at 2 the host says 1, the device 2", ["page map entry 2"]),
+        # An id that never named a page has nothing but its entry.
+        ("band 'full': id 9 was never bound", ["page map entry 9"]),
+        ("band 'other' page 1 is bound", []),
+        ("page 1 of nothing in particular", []),
+        ("band 'full' page 99 lies outside", []),
+    ],
+)
+def test_pages_are_found_in_a_sentence(sentence: str, found: list[str]) -> None:
+    assert named(sentence) == [f"{page} of band 'full'" for page in found]
+
+
+def test_a_row_is_found_in_a_sentence() -> None:
+    assert named("row 1 of r0: at 0 the host says 1") == ["request row 1"]
+
+
+def test_a_history_holds_every_touch_and_nothing_else() -> None:
+    (follow,) = race().followed
+    assert [(entry.operation, entry.facts) for entry in follow.entries] == [
+        (
+            3,
+            (
+                "written by zero (schedule #4): has not started",
+                "id 2 of full names page 1",
+                "full page 1: unclaimed -> live",
+            ),
+        ),
+        (5, ("read and written by body of step 1 (forward #2): has not started",)),
+        (
+            8,
+            (
+                "read by move (schedule #8): has not started",
+                "moved: page 1 is copied to page 2",
+                "id 2 of full names page 2 instead of page 1",
+                "full page 1: live -> pending",
+            ),
+        ),
+    ]
+
+
+def test_a_history_names_the_ranks_where_they_differ() -> None:
+    facts = [fact for follow in ranks_apart().followed for fact in follow.entries[-1].facts]
+    assert "full page 1 on rank 1: pending -> live" in facts
+
+
+def test_deeds_are_told_in_the_order_of_the_model() -> None:
+    assert deeds(race().recording, 8) == [
+        (
+            "schedule waits for forward #1",
+            "schedule: move is enqueued, reads full page 1; writes full page 2",
+            "schedule: map is enqueued, writes map of 'full' 2",
+            "id 2 of full names page 2 instead of page 1",
+            "full page 1: live -> pending",
+            "full page 2: hole -> live",
+        )
+    ]
+
+
+def test_what_ran_is_told_where_it_ran() -> None:
+    told = deeds(under_a_copy().recording, 0)
+    assert "backup: backup starts" in told[5]
+    assert told[0] == ()
+    assert not any(deed.startswith("host: fill of step 1 starts") for deed in told[3])
+
+
+def test_another_page_has_another_history() -> None:
+    recording = race().recording
+    (follow,) = race().followed
+    place = follow.place
+    other = type(place)("page 2", place.space, frozenset((2,)), 0, 2)
+    assert [entry.operation for entry in history(recording, other)] == [2, 4, 8]
+
+
+def test_a_story_that_is_no_longer_true_is_not_told() -> None:
+    assert tell(msgspec.structs.replace(race().case, plant=None), "again") is None
