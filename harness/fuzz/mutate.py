@@ -13,11 +13,18 @@ from harness.fuzz.inputs import FRAME_BYTES, HEADER_BYTES
 
 Frames = list[bytes]
 
-FRESH_IN = 8
-"""One in so many inputs is invented whole: from short inputs, small steps take long to get far."""
+FRESH_IN = 2
+"""One in so many inputs is invented whole, at full length: neighbours of what is known reach fewer
+situations than a new mix of operations does."""
+
+HEADER_IN = 4
+"""The setup or the mix of operations changes in one of so many other inputs."""
 
 RUN_FRAMES_MAX = 16
 """Longest run of frames that one mutation drops, doubles or invents."""
+
+TAIL_FRAMES_MAX = 256
+"""Longest run that is appended: what is kept is a place worth going on from."""
 
 
 def mutate_input(data: bytes, bytes_max: int, choices: Choices) -> bytes:
@@ -31,10 +38,9 @@ def mutate_input(data: bytes, bytes_max: int, choices: Choices) -> bytes:
     header, body = _split(data)
     if not body or choices.below(FRESH_IN) == 0:
         frames_max = max(0, bytes_max - HEADER_BYTES) // FRAME_BYTES
-        length = HEADER_BYTES + FRAME_BYTES * choices.below(frames_max + 1)
-        return _invented(choices, min(length, bytes_max))
+        return _invented(choices, min(HEADER_BYTES + FRAME_BYTES * frames_max, bytes_max))
     mutation = _MUTATIONS[choices.below(len(_MUTATIONS))]
-    if choices.below(16) == 0:
+    if choices.below(HEADER_IN) == 0:
         header = _one_byte_changed(header, choices)
     return _joined(header, mutation(body, choices), bytes_max)
 
@@ -93,7 +99,7 @@ def _insert(body: Frames, choices: Choices) -> Frames:
 
 
 def _append(body: Frames, choices: Choices) -> Frames:
-    return body + [_invented(choices) for _ in range(between(choices, 1, 4 * RUN_FRAMES_MAX))]
+    return body + [_invented(choices) for _ in range(between(choices, 1, TAIL_FRAMES_MAX))]
 
 
 def _drop(body: Frames, choices: Choices) -> Frames:
