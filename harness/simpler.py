@@ -38,10 +38,11 @@ TIME = "time"
 
 
 class _Field(NamedTuple):
-    """A field of an operation: its least number, or None where it is none."""
+    """A field of an operation: its least and its most, or None where it is no number."""
 
     name: str
     least: int | None
+    most: int | None
     required: bool
 
 
@@ -49,14 +50,14 @@ class _Field(NamedTuple):
 def _fields(kind: type[Op]) -> tuple[_Field, ...]:
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)
-    return tuple(
-        _Field(
-            field.name,
-            (field.type.ge or 0) if isinstance(field.type, msgspec.inspect.IntType) else None,
-            field.required,
-        )
-        for field in info.fields
-    )
+    found = []
+    for field in info.fields:
+        least = most = None
+        if isinstance(field.type, msgspec.inspect.IntType):
+            least = field.type.ge or 0
+            most = field.type.le if field.type.lt is None else field.type.lt - 1
+        found.append(_Field(field.name, least, most, field.required))
+    return tuple(found)
 
 
 _KINDS: tuple[type[Op], ...] = tuple(sorted(get_args(Operation), key=rank_of))
@@ -161,6 +162,8 @@ def _summed(early: Op, late: Op) -> Iterator[Op]:
     for field in _fields(type(early)):
         if field.least is not None and hasattr(late, field.name):
             total = getattr(early, field.name) + getattr(late, field.name)
+            if field.most is not None and total > field.most:
+                continue  # a stream or a rank that there is not
             yield msgspec.structs.replace(early, **{field.name: total})
 
 
