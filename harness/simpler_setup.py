@@ -8,6 +8,7 @@ mostly possible; what is not is refused by `check_setup` like a stored setup fro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -63,6 +64,7 @@ def lower(item: Item) -> Iterator[Item]:
     yield from (smaller for smaller in variants if smaller != item and is_possible(smaller))
 
 
+@lru_cache(maxsize=4096)
 def is_possible(setup: Setup) -> bool:
     """Whether a world can be built of it."""
     try:

@@ -80,18 +80,19 @@ class Foreseen(Generic[T]):
     def try_(self, candidate: Sequence[T], /) -> bool:
         """As the problem would answer, if what was not yet run does not fail."""
         proposed = tuple(candidate)
+        fails = self._known(proposed)
+        if fails is False:
+            return False  # Whatever its size, which is dearer to know than what was run before.
         size = self._order(proposed)
         if not size < self._size:
             return False
-        fails = self._known(proposed)
         if fails is None:
             self.coming.append(proposed)
             if len(self.coming) >= self._count:
                 raise _Enough
             return False
-        if fails:
-            self.best, self._size = proposed, size
-        return fails
+        self.best, self._size = proposed, size
+        return True
 
     def play(self, run: Callable[["Foreseen[T]"], None]) -> list[tuple[T, ...]]:
         """The next candidates that were not yet run; fewer where the pass ends before."""

@@ -14,17 +14,27 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from types import TracebackType
 
+import msgspec
+
 from harness.canonical import Item
 from harness.case import Case
+from harness.ops import Operation
 from harness.ops.base import Op
 from harness.scenario import Setup
 from harness.shrinking import Run, parted, runner_of
 from harness.violation import Violation
 
-QUEUED_PER_JOB = 4
-"""Candidates that each process is given ahead: enough to hide the handing out of them."""
+DEPTH_MAX = 256
+"""Most candidates handed out at once.  Foreseeing them plays the pass from its beginning, so each
+time twice as many are asked for, and few again once one was taken and the others were for nothing.
+"""
 
 Found = tuple[Violation, ...]
+
+
+# Pickling thousands of small structs costs as much as running them.
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(tuple[Setup, tuple[Operation, ...]])
 
 
 class _Worker:
@@ -39,20 +49,19 @@ def _begin(case: Case) -> None:
     _Worker.run = staticmethod(runner_of(case))
 
 
-def _run(items: tuple[Item, ...]) -> Found:
-    return tuple(_Worker.run(*parted(items)))
+def _run(candidate: bytes) -> Found:
+    return tuple(_Worker.run(*_DECODER.decode(candidate)))
 
 
 class Candidates:
     """A pool that runs the candidates of one case.
 
-    Invariant: every candidate in `_coming` was handed out once and not yet asked for.  Changed by
-    `run` and `expect`.
+    Invariant: every candidate in `_coming` was handed out once and not yet asked for, and at most
+    `DEPTH_MAX` are.  Changed by `run` and `expect`.
     """
 
     def __init__(self, case: Case, jobs: int) -> None:
-        self._most = jobs * QUEUED_PER_JOB
-        self._least = jobs
+        self._least = self._depth = jobs
         self._coming: dict[tuple[Item, ...], Future[Found]] = {}
         self._pool = ProcessPoolExecutor(
             jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(case,)
@@ -73,19 +82,24 @@ class Candidates:
     def run(self, setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
         """What is found first; runs now what was not handed out before."""
         items: tuple[Item, ...] = (setup, *operations)
-        future = self._coming.pop(items, None) or self._pool.submit(_run, items)
+        future = self._coming.pop(items, None) or self._handed_out(items)
         return future.result()
 
     def room(self) -> int:
         """How many more candidates keep every process busy; 0 while enough are waiting."""
         waiting = sum(not future.done() for future in self._coming.values())
-        return 0 if waiting >= self._least else self._most
+        return 0 if waiting >= self._least else self._depth
 
     def expect(self, candidates: Sequence[Sequence[Item]], /) -> None:
         """Hand these out, and drop what is no longer expected."""
         wanted = [tuple(items) for items in candidates]
-        for items in set(self._coming).difference(wanted):
+        stale = set(self._coming).difference(wanted)
+        self._depth = self._least if stale else min(2 * self._depth, DEPTH_MAX)
+        for items in stale:
             self._coming.pop(items).cancel()
         for items in wanted:
             if items not in self._coming:
-                self._coming[items] = self._pool.submit(_run, items)
+                self._coming[items] = self._handed_out(items)
+
+    def _handed_out(self, items: tuple[Item, ...]) -> Future[Found]:
+        return self._pool.submit(_run, _ENCODER.encode(parted(items)))
