@@ -37,6 +37,7 @@ HELP: Mapping[str, str] = {
     "band NAME": "its claimed pages, and who holds them",
     "request NAME, step N, copy NAME, transfer NAME": "everything about one of them",
     "page BAND N": "everything about one page",
+    "show ...": "the same as what follows it, as in show page BAND N",
     "help": "this list; n, b, g, f, l, r, p, h and q stand for words, an empty line for next",
     "quit": "stop here; the end of the input does too",
 }
@@ -86,7 +87,8 @@ def walk_through(talk: Talk, subject: CaseReplay) -> Exit:
         line = talk.ask(dialogue.prompt())
         if line is None:
             break
-        word, *arguments = line.split() or ["next"]
+        words = line.split() or ["next"]
+        word, *arguments = words[1:] if words[0] == "show" and len(words) > 1 else words
         word = LETTERS.get(word, word)
         if word == "quit":
             break

@@ -179,6 +179,12 @@ def test_a_line_that_makes_no_sense_is_answered(path: Path, line: str, said: str
     assert result.exit_code == 0
 
 
+def test_show_may_stand_before_what_is_shown(path: Path) -> None:
+    shown, plain = walked(path, "f", "show bands"), walked(path, "f", "bands")
+    assert "live" in plain.stdout
+    assert shown.stdout.replace("show bands", "bands") == plain.stdout
+
+
 def test_until_is_where_a_walk_begins(path: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(path), "--step", "--until", "4"], input="q\n")
     assert "[5 of " in result.stdout
