@@ -25,7 +25,7 @@ from unikv.alloc.band import Band, BandCounts
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
 from unikv.alloc.use import Use
-from unikv.errors import OwnershipError, Shortage, StepOrderError
+from unikv.errors import ArgumentError, OwnershipError, Shortage, StepOrderError
 
 ENDS = layout_of(52, 4, window("window"), tokens("full"))
 FLOAT = layout_of(52, 4, states("state"), window("window"), tokens("full"))
@@ -232,6 +232,13 @@ def test_a_copy_may_be_acknowledged_after_it_was_waited() -> None:
     chain.take(1, 0)
     chain.users.end_copy(number)
     assert chain.ledger.fences.uses() == ()
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2])
+def test_the_end_of_a_copy_that_nobody_submitted_is_refused(number: int) -> None:
+    chain, _, _ = filled()
+    chain.users.begin_backup([[2], []], COPY)
+    assert_refused(chain, ArgumentError, lambda: chain.users.end_copy(number))
 
 
 @each_copy

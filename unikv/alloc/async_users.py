@@ -98,10 +98,20 @@ class AsyncUsers:
         return self._ledger.fences.add(Use.COPY_WRITE, self._ranges(ids), event)
 
     def end_copy(self, number: int) -> None:
-        """The copy is acknowledged on every rank."""
+        """The copy is acknowledged on every rank; one that is over already stays so.
+
+        Raises:
+            ArgumentError: if no copy of this number was submitted.
+        """
         check_number("end_copy", "the copy", number)
         self._steps.check_between_steps("end_copy")
-        self._ledger.fences.end(number)
+        fences = self._ledger.fences
+        if not 1 <= number <= fences.newest:
+            raise ArgumentError(
+                f"end_copy: copy {number} was not submitted; allowed: 1..{fences.newest}, as"
+                " begin_backup and begin_load answer them"
+            )
+        fences.end(number)
 
     def hold_receive(self, name: str, ids: Sequence[Sequence[int]]) -> None:
         """Keep the pages of `ids`, per band, where they are until they are published."""

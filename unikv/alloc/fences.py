@@ -64,6 +64,11 @@ class Fences:
         """The copies that are not over."""
         return tuple(self._uses)
 
+    @property
+    def newest(self) -> int:
+        """Number of the newest copy; 0 before the first."""
+        return self._count
+
     def add(self, use: Use, ranges: Ranges, event: Event) -> int:
         """Record a submitted copy; its number."""
         assert use in IN_FLIGHT
