@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.device.memory import PageBytes
+from harness.relay import Accepted
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class Batch:
         maps: entries that the metadata phase looks up: band, ids and pages.
         written_ids, written_pages: per band, what the step writes in all.
         committed: what is written after the body, when that is left to a commit.
+        accepted: what another stage will relay, when it is left to that.
         slot_pages: pages of the state slots that the step reads and writes, as looked up.
     """
 
@@ -32,6 +34,7 @@ class Batch:
     written_ids: list[list[int]] = field(default_factory=list)
     written_pages: list[list[int]] = field(default_factory=list)
     committed: list[PageBytes] = field(default_factory=list)
+    accepted: list[Accepted] = field(default_factory=list)
     slot_pages: list[int] = field(default_factory=list)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -49,6 +49,7 @@ SIMPLEST_FIRST = (
     "acknowledge",
     "round",
     "close_send",
+    "hand_over",
     "retire_received",
     "abort_transfer",
     "cancel_copy",
@@ -63,6 +64,7 @@ SIMPLEST_FIRST = (
     "pause",
     "resume",
     "restore_row",
+    "relay_commit",
     "barrier",
     "shared_read_end",
     "record_unknown",
@@ -155,33 +157,44 @@ class Size:
        different traces of one failure end as one.
     5. Canonical names rather than others.
 
-    What comes after the first is only worked out where lengths are equal.
+    What comes after the first is only worked out where lengths are equal, and the texts only where
+    all figures are.
     """
 
-    __slots__ = ("_items", "_rest", "length")
+    __slots__ = ("_figures", "_items", "_text", "length")
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.length = len(items)
         self._items = items
-        self._rest: tuple[object, ...] = ()
+        self._figures: tuple[object, ...] = ()
+        self._text: tuple[object, ...] = ()
 
     def __lt__(self, other: Size, /) -> bool:
         if self.length != other.length:
             return self.length < other.length
-        return self.rest() < other.rest()
+        mine, others = self.figures(), other.figures()
+        if mine != others:
+            return mine < others
+        return self.text() < other.text()
 
-    def rest(self) -> tuple[object, ...]:
-        """Everything but the length, for traces of equal length."""
-        if not self._rest:
+    def figures(self) -> tuple[object, ...]:
+        """Everything between the length and the text; no name has any part in it."""
+        if not self._figures:
             setup = tuple(setup_weight(i) for i in self._items if isinstance(i, Setup))
+            parts = [_figures_of(item) for item in self._items if isinstance(item, Op)]
+            ranks = tuple(part.rank for part in parts)
+            numbers = sum(part.numbers for part in parts)
+            names = len({name for part in parts for name in part.names})
+            self._figures = (setup, names, sum(ranks), numbers, ranks)
+        return self._figures
+
+    def text(self) -> tuple[object, ...]:
+        """What decides where all figures are equal."""
+        if not self._text:
             raw = tuple(item for item in self._items if isinstance(item, Op))
             plain = canonical(raw)
-            ranks = tuple(rank_of(operation) for operation in plain)
-            numbers = sum(_numbers(operation) for operation in plain)
-            names = len({name for operation in plain for name in names_in(operation)})
-            text = msgspec.json.encode(plain)
-            self._rest = (setup, names, sum(ranks), numbers, ranks, text, raw != plain)
-        return self._rest
+            self._text = (msgspec.json.encode(plain), raw != plain)
+        return self._text
 
 
 @lru_cache(maxsize=4096)
@@ -212,6 +225,20 @@ def setup_weight(setup: Setup) -> tuple[int, ...]:
         sum(part.total_bytes for part in setup.host),
         setup.network.patience + setup.network.refusals if setup.network else 0,
     )
+
+
+class _Figures(NamedTuple):
+    """What one operation adds to the size of a trace."""
+
+    rank: int
+    numbers: int
+    names: tuple[str, ...]
+
+
+# Candidates differ in an operation or two, so nearly every operation was seen before.
+@lru_cache(maxsize=8192)
+def _figures_of(operation: Op) -> _Figures:
+    return _Figures(rank_of(operation), _numbers(operation), tuple(names_in(operation)))
 
 
 def _numbers(operation: Op) -> int:

@@ -299,6 +299,7 @@ def shrink(*, case: str, budget: int, jobs: int | None, as_json: bool) -> Exit:
 @click.option("--list", "listing", is_flag=True, help="Only name them and what was broken.")
 @click.option("--shrink", "small", is_flag=True, help="Make failing seeds of each fault small.")
 @options.whole_option("--seeds", "5", 1, 1000, "With --shrink: failing seeds of a fault.  [5]")
+@click.option("--out", metavar="DIR", help="With --shrink: where rows are kept and not done again.")
 @options.shared("jobs", "artifacts", "json")
 def faults(
     *,
@@ -307,6 +308,7 @@ def faults(
     listing: bool,
     small: bool,
     seeds: int | None,
+    out: str | None,
     jobs: int | None,
     artifacts: str,
     as_json: bool,
@@ -326,6 +328,7 @@ def faults(
             seeds or 1,
             workers=jobs or options.core_count(),
             artifacts=Path(artifacts),
+            out=Path(out) if out else None,
             as_json=as_json,
         )
     hunt = commands.edges if edges else commands.faults

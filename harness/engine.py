@@ -24,7 +24,8 @@ class Step:
         requests: names of its batch.
         writes: per band, the ids whose pages it writes.
         written_pages: per band, those pages.
-        staging: the staging buffer that holds its block tables until it is processed.
+        staging: the staging buffer that holds its block tables until it is processed; -1 for a
+            commit of its own, which has none.
         read_end: after its metadata phase.
         declares_read_end: whether the backend said so yet.
         event: after its last kernel; None until recorded.
@@ -119,6 +120,7 @@ class Engine:
 
     def give_back_staging(self, step: Step) -> None:
         """The step is processed: its staging buffers may be filled again."""
-        self.free_staging.append(step.staging)
+        if step.staging >= 0:
+            self.free_staging.append(step.staging)
         if step.static >= 0:
             self.statics.give_back(step.static, step.number)

@@ -18,7 +18,7 @@ from harness.device.memory import PageBytes, ReadTables, RunBody, Together
 from harness.engine import Step
 from harness.forward_states import gather_states, translate
 from harness.requests import Request
-from harness.scenario import CELL_BYTES
+from harness.scenario import CELL_BYTES, Commit
 from harness.world import World
 from unikv.advance import first_needed_page
 
@@ -55,6 +55,8 @@ def launch_step(world: World, requests: Sequence[Request]) -> Step:
     tables_in_body = [] if world.setup.read_end else touched
     _submit_body(world, beside, batch, tables_in_body, _loads_of(world, requests))
     uses_side = late.commit(world, beside, batch)
+    if world.setup.backend.commit is Commit.RELAYED:
+        world.relay.leave(world, number, requests, batch.accepted)
     for request in requests:
         request.length += request.prepared
         request.prepared = 0

@@ -12,7 +12,9 @@ from harness.check import content as content_check
 from harness.check import translation
 from harness.device.memory import PageBytes
 from harness.late import is_left_to_commit
+from harness.relay import Accepted
 from harness.requests import Request
+from harness.scenario import Commit
 from harness.states import StateWork
 from harness.world import World
 
@@ -49,8 +51,9 @@ def gather_states(world: World, batch: Batch, requests: Sequence[Request]) -> No
         _write(world, batch, request, work, page_of)
         world.states.launched(world, request)
     batch.reads.append((band, [page_of[unit] for unit in reads]))
-    batch.written_ids[band] = writes
-    batch.written_pages[band] = [page_of[unit] for unit in writes]
+    if not batch.accepted:
+        batch.written_ids[band] = writes
+        batch.written_pages[band] = [page_of[unit] for unit in writes]
 
 
 def _write(
@@ -61,15 +64,19 @@ def _write(
     setup = world.setup.bands[band]
     size, content = setup.page_bytes, world.truth.content[band]
     is_late = is_left_to_commit(world, band)
+    is_relayed = world.setup.backend.commit is Commit.RELAYED
     states: dict[int, bytes] = {}
     for slot, tokens in work.outputs:
         end = tokens or request.length + request.prepared
         if end not in states:
             states[end] = world.stamps(setup.entry_cells)
         state = states[end]
+        blocks = request.blocks[: tokens // (world.setup.block_pages * world.setup.page_slots)]
+        if is_relayed:
+            batch.accepted.append(Accepted(slot, page_of[slot], state, blocks, tokens))
+            continue
         if tokens:
-            blocks = tokens // (world.setup.block_pages * world.setup.page_slots)
-            world.truth.state_tokens[slot] = (request.blocks[:blocks], tokens)
+            world.truth.state_tokens[slot] = (blocks, tokens)
         content[slot] = bytearray(state)
         low = page_of[slot] * size
         whole: list[PageBytes] = [(low, low + size, state)]

@@ -15,7 +15,7 @@ from itertools import accumulate, islice
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
 from harness.generate_copies import COPY_CORE, COPY_NAMES, CopyMakers, reader_of_a_load
-from harness.generate_states import ROW_NAMES, TRACKED_NAMES, StateMakers
+from harness.generate_states import RELAYED_NAMES, ROW_NAMES, TRACKED_NAMES, StateMakers, launchable
 from harness.generate_transfers import TRANSFER_CORE, TRANSFER_NAMES, TransferMakers
 from harness.ops import (
     Abort,
@@ -43,6 +43,7 @@ from harness.ops import (
     SharedReadEnd,
 )
 from harness.ops.requests import BLOCKS_MAX
+from harness.pipeline import is_full
 from harness.requests import Request
 from harness.scenario import OPERATION_WEIGHTS, Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
@@ -115,8 +116,10 @@ class Generator:
         absent = {"host": scenario.host, "network": scenario.peers, "rows": scenario.backend}
         families -= {family for family, section in absent.items() if section is None}
         left_out = frozenset().union(*(FAMILIES[name] for name in FAMILIES.keys() - families))
-        if scenario.checkpoints is None:
+        if all(layer.state is None for layer in scenario.model.layers):
             left_out |= TRACKED_NAMES
+        if scenario.backend is None or not scenario.backend.relayed_percent:
+            left_out |= RELAYED_NAMES
         weights = {**OPERATION_WEIGHTS, **scenario.weights}
         weights = {name: weight for name, weight in weights.items() if name not in left_out}
         if strategy == "swarm":
@@ -325,10 +328,10 @@ class Generator:
         return self._retract(world)
 
     def _launch(self, world: World) -> Operation | None:
-        prepared = [r.name for r in world.running.values() if r.prepared and r.saved is None]
+        prepared = launchable(self._choices, world)
         if not prepared:
             return None
-        if len(world.steps) >= world.setup.steps_in_flight:
+        if is_full(world):
             return Process()
         if world.setup.pipeline:
             # A micro-batch is not all that is ready: the others come in the next ones.

@@ -12,6 +12,7 @@ from harness.ops import (
     FinishCached,
     Operation,
     Pause,
+    RelayCommit,
     RestoreRow,
     Resume,
 )
@@ -22,6 +23,7 @@ from harness.world import World
 
 ROW_NAMES = frozenset({"pause", "resume", "restore_row"})
 TRACKED_NAMES = frozenset({"finish_cached"})
+RELAYED_NAMES = frozenset({"relay_commit"})
 
 
 class StateMakers:
@@ -40,27 +42,23 @@ class StateMakers:
             "pause": self._pause,
             "resume": self._resume,
             "restore_row": self._restore_row,
+            "relay_commit": lambda world: RelayCommit() if world.relay.left else None,
         }
 
     def _checkpoint(self, world: World) -> Operation | None:
-        if world.state_band < 0:
+        if not isinstance(world.states, Tracked):
             return None
-        states = world.states
-        running = [r for r in world.running.values() if r.prepared]
-        if isinstance(states, Tracked):
-            slots = states.slots
-            lacking = [r for r in running if slots.lacks_tracking_slot(r.name, r.prepared)]
-            request = one_of(self._choices, lacking)
-            return Checkpoint(request.name) if request else None
-        ready = [r for r in running if not r.checkpoint_due]
-        block_tokens = world.setup.block_pages * world.setup.page_slots
-        on_grid = [r for r in ready if (r.length + r.prepared) % block_tokens == 0]
-        request = one_of(self._choices, on_grid or ready)
+        slots, running = world.states.slots, world.running.values()
+        lacking = [
+            r for r in running if r.prepared and slots.lacks_tracking_slot(r.name, r.prepared)
+        ]
+        request = one_of(self._choices, _from_elsewhere(lacking) or lacking)
         return Checkpoint(request.name) if request else None
 
     def _cache_prefix(self, world: World) -> Operation | None:
         if isinstance(world.states, Tracked):
-            request = one_of(self._choices, _with_a_checkpoint(world))
+            ready = _with_a_checkpoint(world)
+            request = one_of(self._choices, _from_elsewhere(ready) or ready)
             return CachePrefix(request.name) if request else None
         block_tokens = world.setup.block_pages * world.setup.page_slots
         ready = [
@@ -70,10 +68,6 @@ class StateMakers:
             and r.blocks
             and r.blocks[: r.length // block_tokens] not in world.prefixes
         ]
-        if world.state_band >= 0:
-            ready = [
-                r for r in ready if r.checkpoint_length and r.checkpoint_length % block_tokens == 0
-            ]
         request = one_of(self._choices, ready)
         return CachePrefix(request.name) if request else None
 
@@ -102,6 +96,20 @@ class StateMakers:
         ready = [r for r in world.running.values() if r.saved is not None]
         request = one_of(self._choices, ready)
         return RestoreRow(request.name) if request else None
+
+
+def launchable(choices: Choices, world: World) -> list[str]:
+    """Requests that the next step could be over, mostly without those that wait for a commit."""
+    ready = [r.name for r in world.running.values() if r.prepared and r.saved is None]
+    if not world.relay.left or choices.below(4) == 0:
+        return ready
+    # The longer another stage takes, the more may move meanwhile.
+    return world.relay.without_those_left(ready)
+
+
+def _from_elsewhere(requests: list[Request]) -> list[Request]:
+    """Those whose first state came with a load or from a peer: there are few, and soon gone."""
+    return [request for request in requests if request.came_from]
 
 
 def _with_a_checkpoint(world: World) -> list[Request]:

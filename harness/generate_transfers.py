@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from harness.choices import Choices, one_of
 from harness.device.clock import PEERS
@@ -17,6 +18,7 @@ from harness.ops import (
     CloseSend,
     FailTransfer,
     ForgetAbort,
+    HandOver,
     Operation,
     PeerAbort,
     PublishReceive,
@@ -24,6 +26,7 @@ from harness.ops import (
     Round,
     StallPeer,
 )
+from harness.ops.hand_over import may_be_handed_over
 from harness.world import World
 
 TRANSFER_NAMES = frozenset(
@@ -32,6 +35,7 @@ TRANSFER_NAMES = frozenset(
         "begin_send",
         "add_part",
         "close_send",
+        "hand_over",
         "abort_transfer",
         "fail_transfer",
         "round",
@@ -64,11 +68,12 @@ class TransferMakers:
 
     def by_name(self) -> Mapping[str, Callable[[World], Operation | None]]:
         """A maker for each name; it gives None where its operation makes no sense now."""
-        return {
+        makers: dict[str, Callable[[World], Operation | None]] = {
             "begin_receive": self._begin_receive,
             "begin_send": self._begin_send,
             "add_part": self._add_part,
             "close_send": self._close_send,
+            "hand_over": self._hand_over,
             "abort_transfer": self._abort_transfer,
             "fail_transfer": self._fail_transfer,
             "begin_prefix_send": self._begin_prefix_send,
@@ -80,6 +85,7 @@ class TransferMakers:
             "stall_peer": lambda world: StallPeer(self._choices.below(PEERS)),
             "round": lambda world: Round() if world.transfers.names() else None,
         }
+        return {name: partial(_round_first, make) for name, make in makers.items()}
 
     def _name(self) -> str:
         self._names += 1
@@ -94,7 +100,7 @@ class TransferMakers:
     def _begin_send(self, world: World) -> Operation | None:
         sending = Counter(send.request for send in world.transfers.sends.values())
         ready = [name for name in world.running if sending[name] < PEERS]
-        request = one_of(self._choices, ready)
+        request = one_of(self._choices, _under_a_load(world, ready) or ready)
         if request is None:
             return None
         return BeginSend(self._name(), self._choices.below(PEERS), request)
@@ -108,7 +114,9 @@ class TransferMakers:
             and not send.is_closed
             and world.requests[send.request].length // slots > send.queued
         ]
-        name = one_of(self._choices, ready)
+        names = {world.transfers.sends[name].request: name for name in ready}
+        loaded = [names[request] for request in _under_a_load(world, list(names))]
+        name = one_of(self._choices, loaded or ready)
         return AddPart(name) if name else None
 
     def _close_send(self, world: World) -> Operation | None:
@@ -116,6 +124,16 @@ class TransferMakers:
         ready = [name for name, send in sends if send.queued and not send.is_closed]
         name = one_of(self._choices, ready)
         return CloseSend(name) if name else None
+
+    def _hand_over(self, world: World) -> Operation | None:
+        sends, running = world.transfers.sends.items(), world.running
+        ready = [
+            name
+            for name, send in sends
+            if send.request in running and may_be_handed_over(send, running[send.request])
+        ]
+        name = one_of(self._choices, ready)
+        return HandOver(name) if name else None
 
     def _abort_transfer(self, world: World) -> Operation | None:
         name = one_of(self._choices, world.transfers.names())
@@ -161,3 +179,24 @@ class TransferMakers:
         ready = [name for name, send in sends if send.prefix is not None and not send.queued]
         name = one_of(self._choices, ready)
         return AddPrefix(name) if name else None
+
+
+def _under_a_load(world: World, requests: Sequence[str]) -> list[str]:
+    """Those of the requests some of whose pages a load in flight fills, which is soon over."""
+    if not world.host.loads:
+        return []
+    loads_of, known = world.host.loads_of, world.requests
+    return [name for name in requests if loads_of(known[name].pages, 0)]
+
+
+def _round_first(make: Callable[[World], Operation | None], world: World) -> Operation | None:
+    """A round if it starts a part whose load the schedule stream has waited and the host has not.
+
+    That is so without overlap, behind a step that read the loaded pages, and until anything else
+    waits for the step: a moment that chance alone would seldom meet.
+    """
+    if world.unsynced_step is not None:
+        for send in world.transfers.sends.values():
+            if max(send.under_load, default=-1) >= send.started:
+                return Round()
+    return make(world)

@@ -1,7 +1,8 @@
 """What a forward does beside the pages of its batch, and what it leaves to a commit.
 
 A commit runs when others may hold the rows and slots of the batch already, so it uses what the
-metadata phase looked up and lies in the step's static buffer, and looks nothing up itself.
+metadata phase looked up and lies in the step's static buffer, and looks nothing up itself.  One
+that another stage relays belongs to no step that launched a body: `harness.relay` has it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def begin(world: World, number: int, requests: Sequence[Request], batch: Batch) 
         world.rows.reset_new(world)
         beside.rows = world.rows.use(world, requests, number)
     beside.is_captured = setup.captured and all(r.length >= r.prompt for r in requests)
-    if beside.is_captured or setup.commit is not Commit.BODY:
+    if beside.is_captured or setup.commit in (Commit.IN_STEP, Commit.SIDE_STREAM):
         statics = world.engine.statics
         values = batch.slot_pages or [request.row for request in requests]
         index = statics.take()
@@ -72,7 +73,8 @@ def _write_padding(world: World, batch: Batch, padding: Sequence[int]) -> None:
     size, cells = world.layout.bands[band].page_bytes, world.setup.bands[band].entry_cells
     assert size == cells * CELL_BYTES, "a state page is one slot"
     batch.writes[0] += [(page * size, page * size + size, world.stamps(cells)) for page in pages]
-    batch.written_pages[band] = [*batch.written_pages[band], *pages]
+    if batch.written_ids[band]:
+        batch.written_pages[band] = [*batch.written_pages[band], *pages]
 
 
 def in_body(world: World, beside: Beside) -> tuple[list[Effect], list[Access]]:
@@ -98,7 +100,7 @@ def commit(world: World, beside: Beside, batch: Batch) -> bool:
     Order: behind the body.  Who records the step lets the forward stream wait the side stream.
     """
     where, stream = world.setup.backend.commit, world.forward_stream
-    if where is Commit.BODY:
+    if where in (Commit.BODY, Commit.RELAYED):
         return False
     if where is Commit.SIDE_STREAM:
         world.engine.fork_side(stream)

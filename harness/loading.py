@@ -174,24 +174,25 @@ def _check_ceiling(scenario: Scenario, plan: KVStoragePlan, place: str) -> None:
 
 
 def _check_backend(scenario: Scenario, place: str) -> None:
-    """Refuse shares of more than all seeds, and strategies beside what hands slots out itself."""
+    """Refuse shares of more than all seeds, and checkpoints nowhere."""
     backend, checkpoints = scenario.backend, scenario.checkpoints
-    if backend is not None and backend.in_step_percent + backend.side_stream_percent > 100:
+    shares = (0, 0, 0)
+    if backend is not None:
+        shares = (backend.in_step_percent, backend.side_stream_percent, backend.relayed_percent)
+    if sum(shares) > 100:
         raise InputError(
-            f"{place}: backend.in_step_percent {backend.in_step_percent} and side_stream_percent"
-            f" {backend.side_stream_percent} are shares of the same seeds; together at most 100"
+            f"{place}: backend.in_step_percent, side_stream_percent and relayed_percent are"
+            f" {list(shares)}, shares of the same seeds; together at most 100"
         )
-    if checkpoints is None:
-        return
+    if shares[2] and (scenario.host or scenario.peers):
+        raise InputError(
+            f"{place}: backend.relayed_percent {shares[2]} beside host or peers, whose copies would"
+            " take a state away before its commit; leave one of the two out"
+        )
     low, high = checkpoints.interval_blocks
     if low > high:
         raise InputError(
             f"{place}: checkpoints.interval_blocks is {[low, high]}; want [lowest, highest]"
-        )
-    if scenario.host is not None or scenario.peers is not None:
-        raise InputError(
-            f"{place}: checkpoints beside {'host' if scenario.host is not None else 'peers'}; loads"
-            " and receives bring slots that no strategy knows; leave one of the two out"
         )
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 from weakref import proxy
 
+from harness.parked import Contents, contents_of, go_on
 from harness.peers import Network
-from harness.requests import Prefix, Request
+from harness.requests import Phase, Prefix, Request
 from harness.scenario import CELL_BYTES
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Send:
         started: parts that an engine was handed.
         is_closed: whether no part comes any more.
         under_load: its parts that were queued while a load filled them.
+        contents: what the pages of each part held when it was queued, which nobody writes any more.
+        takes_over: whether its request goes on at the peer, and waits here for its end.
         prefix: the cached prefix whose pages go instead, locked until they are with the engine.
     """
 
@@ -39,6 +42,8 @@ class Send:
     started: int = 0
     is_closed: bool = False
     under_load: set[int] = field(default_factory=set)
+    contents: list[Contents] = field(default_factory=list)
+    takes_over: bool = False
     prefix: Prefix | None = None
 
     def unlock(self) -> None:
@@ -130,10 +135,23 @@ class Ears:
             world.truth.note("ledger", "transfer begins after its abort was answered", text)
         send = world.transfers.sends.get(name)
         if send is not None and world.network is not None:
-            world.probes["sent_after_a_load"] += world.network.parts(name) in send.under_load
+            number = world.network.parts(name)
+            self._compare_with_queued(name, send.contents[number], pages)
+            world.probes["sent_after_a_load"] += number in send.under_load
             world.probes["prefix_sent"] += send.prefix is not None
             send.unlock()
             send.started += 1
+
+    def _compare_with_queued(
+        self, name: str, queued: Contents, pages: Sequence[Sequence[int]]
+    ) -> None:
+        """Note a part whose ids have come to name other pages than those that were queued."""
+        truth = self._world.truth
+        owners = zip(truth.owner, pages, strict=True)
+        ids = [[owner[page] for page in units] for owner, units in owners]
+        if contents_of(self._world, ids) != queued:
+            text = f"{name} sends other bytes than its pages held when they were queued"
+            truth.note("content", "send of other pages than were queued", text)
 
     def received(self, band: int, page: int) -> bytes:
         """What a peer writes into a page, which its id holds from now on."""
@@ -156,10 +174,11 @@ class Ears:
             text = f"the host waits for {name}, which was given up: only a proof in a round ends it"
             truth.note("capacity", "wait for an isolated transfer", text)
 
-    def waited_out(self, name: str) -> None:
-        """The allocator has waited for a transfer: its pages are free, its round still comes."""
+    def waited_out(self, name: str, parts: Sequence[int]) -> None:
+        """The allocator has waited for parts of a transfer: the pages are free before its round."""
         self._world.probes["transfer_waited_out"] += 1
-        self._world.truth.transfer_over(name)
+        self._world.truth.transfer_over(name, parts)
+        self._world.probes["waited_out_in_part"] += name in self._world.truth.transfers.uses
 
 
 def connect(world: World) -> Network | None:
@@ -246,6 +265,29 @@ def free_rows(world: World, name: str, receive: Receive) -> None:
     request = world.requests[receive.request]
     receive.request = ""
     world.release(request)
+
+
+def leave(world: World, request: Request) -> None:
+    """A running request is scheduled no more; it keeps what it holds until a peer has that."""
+    world.waiting[request.name] = world.running.pop(request.name)
+    request.phase = Phase.LEAVING
+
+
+def left(world: World, send: Send, outcome: str) -> None:
+    """The send that a request has waited for is over, or given up and not proved quiet."""
+    request = world.requests[send.request]
+    send.request = ""
+    if outcome == "sent":
+        world.release(request)
+        world.forget(request)
+        world.probes["handed_over"] += 1
+    elif outcome == "isolated":
+        # The peer may still read the state, so nothing writes it: the prompt is run once more.
+        world.release(request)
+        world.probes["handed_over_in_vain"] += 1
+    else:
+        go_on(world, request)
+        world.probes["went_on_here"] += 1
 
 
 def detach_sends(world: World, request: str) -> None:

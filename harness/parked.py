@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.check import effects
+from harness.problem import BrokenSubject
 from harness.requests import Phase, Prefix, Request
+from unikv.device.port import RowContent
 
 if TYPE_CHECKING:
     from harness.host import Load
@@ -36,6 +38,7 @@ class Parked:
         load: the load that brings it back and is not over, empty when there is none.
         contents: what its pages held when the backup was submitted.
         tokens: of each page, the blocks of the prompt up to its end.
+        row: the memory of the row that it gave up; None where rows have none.
     """
 
     request: str
@@ -46,6 +49,7 @@ class Parked:
     load: str = ""
     contents: Contents = field(default_factory=list)
     tokens: list[tuple[int, ...]] = field(default_factory=list)
+    row: RowContent | None = None
 
 
 def saved_ids(world: World, request: Request) -> list[list[int]]:
@@ -56,14 +60,24 @@ def saved_ids(world: World, request: Request) -> list[list[int]]:
     ids[world.owner_band] = pages
     for band in world.window_bands:
         ids[band] = pages[request.window_first[band] :]
-    if request.slot:
-        ids[world.state_band] = [request.slot]
+    slot = world.states.slot_of(world, request)
+    if slot:
+        # What else it holds is a checkpoint that the cache has not taken; it is given up.
+        ids[world.state_band] = [slot]
     return ids
 
 
 def parked_copy(world: World, request: str) -> str:
-    """The backup in whose slots a request is kept."""
-    return next(name for name, part in world.host.parked.items() if part.request == request)
+    """The backup in whose slots a request is kept.
+
+    Raises:
+        BrokenSubject: if there is none, as after an act that a broken promise has cut short.
+    """
+    for name, part in world.host.parked.items():
+        if part.request == request:
+            return name
+    world.truth.note("assertion", "parked nowhere", f"no copy keeps what {request} has run")
+    raise BrokenSubject
 
 
 def set_aside(world: World, request: Request) -> None:
@@ -83,13 +97,17 @@ def park(world: World, copy: str) -> None:
     parked = world.host.parked[copy]
     request, truth = world.requests[parked.request], world.truth
     ids = saved_ids(world, request)
-    parked.contents = _contents(world, ids)
+    parked.contents = contents_of(world, ids)
     parked.tokens = [truth.tokens.get(unit, ()) for unit in ids[world.owner_band]]
+    if world.rows.is_kept:
+        world.rows.save(world, request)
+        parked.row = request.saved
     world.probes["parked"] += 1
     if request.came_from:
         world.probes[f"parked_from_{request.came_from}"] += 1
     if any(request.name in step.requests for step in world.steps):
         world.probes["parked_under_a_running_step"] += 1
+    world.probes["parked_with_a_checkpoint"] += len(world.states.held(world, request)) > 1
     world.release(request)
     del world.queued[request.name]
     request.phase = Phase.PARKED
@@ -101,9 +119,10 @@ def take_back(world: World, copy: str, prefix: Prefix) -> None:
     request = world.requests[parked.request]
     world.waiting[request.name] = request
     request.phase = Phase.LOADING
+    request.saved = parked.row
     world.rows.take(world, request)
     request.pages = list(prefix.pages)
-    request.slot = prefix.slot
+    world.states.expect(world, request, prefix.slot, parked.length)
     request.window_first = [0] * len(world.setup.bands)
     for band, count in zip(world.window_bands, parked.tails, strict=True):
         request.window_first[band] = len(prefix.pages) - count
@@ -116,7 +135,7 @@ def resume(world: World, load: Load) -> None:
     """The load is submitted: the request runs on from where it was, over the running copy."""
     parked = world.host.parked[load.parked]
     request = world.requests[parked.request]
-    restored = _contents(world, saved_ids_of(world, load.prefix))
+    restored = contents_of(world, saved_ids_of(world, load.prefix))
     if restored != parked.contents:
         world.truth.note(
             "content",
@@ -124,10 +143,13 @@ def resume(world: World, load: Load) -> None:
             f"{request.name} comes back with other bytes in its pages than it was retracted with",
         )
     go_on(world, request)
-    request.length, request.stateful = parked.length, request.slot > 0
+    request.length = parked.length
+    world.states.arrived(world, request)
     # The request does not need the copy any more; the load does, until it is acknowledged.
     parked.request = ""
     request.came_from = "host"
+    if request.saved is not None:
+        world.probes["resumed_before_its_row_was_restored"] += 1
     request.resumed += 1
     world.probes["resumed" if request.resumed == 1 else "resumed_again"] += 1
 
@@ -158,6 +180,7 @@ def cancel_resume(world: World, copy: str) -> None:
     parked = world.host.parked[load.parked]
     parked.load = ""
     request = world.requests[parked.request]
+    world.states.ended(world, request)
     free_load(world, copy, load)
     world.rows.give_back(world, request)
     del world.waiting[request.name]
@@ -206,7 +229,8 @@ def drop_if_unwanted(world: World, copy: str) -> None:
         del world.host.parked[copy]
 
 
-def _contents(world: World, ids: Sequence[Sequence[int]]) -> Contents:
+def contents_of(world: World, ids: Sequence[Sequence[int]]) -> Contents:
+    """What the pages of ids hold, per band."""
     held = []
     for content, units in zip(world.truth.content, ids, strict=True):
         pages = [content[unit] for unit in units]

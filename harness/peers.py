@@ -7,7 +7,7 @@ engine answers for its own rank.  It may fail while its work goes on: then a pee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -65,8 +65,8 @@ class Listener(Protocol):
         """The allocator lets the host wait until every rank's engine is quiet."""
         ...
 
-    def waited_out(self, name: str) -> None:
-        """The allocator let the host wait until every rank's engine was quiet."""
+    def waited_out(self, name: str, parts: Sequence[int]) -> None:
+        """The allocator let the host wait for parts until every rank's engine was quiet."""
         ...
 
 
@@ -238,11 +238,11 @@ class RankNetwork:
             for name in names:
                 self._network.listener.waits_for(name)
 
-    def waited_out(self, names: Sequence[str]) -> None:
-        """A wait for these transfers has ended well on every rank."""
+    def waited_out(self, waited: Mapping[str, Sequence[int]]) -> None:
+        """A wait for parts of these transfers has ended well on every rank."""
         if self._rank == 0:
-            for name in names:
-                self._network.listener.waited_out(name)
+            for name, parts in waited.items():
+                self._network.listener.waited_out(name, parts)
 
     def _proved(self, name: str) -> bool:
         if not self._network.has_ended(name, self._rank):

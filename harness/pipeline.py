@@ -25,9 +25,16 @@ def awaits_result(world: World, request: Request) -> bool:
     return any(request.name in step.requests for step in world.steps)
 
 
+def is_full(world: World) -> bool:
+    """Whether as many forwards are unprocessed as may be; commits of their own do not count."""
+    steps, most = world.steps, world.setup.steps_in_flight
+    return len(steps) >= most and sum(step.staging >= 0 for step in steps) >= most
+
+
 @contextmanager
 def results_first(world: World, request: Request) -> Iterator[None]:
     """What is freed here for a request comes before the barrier, if the newest batch lacks it."""
+    world.relay.before(world, (request,))
     newest = world.unordered_step
     if not world.setup.pipeline or newest is None or request.name in newest.requests:
         yield

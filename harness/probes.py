@@ -49,6 +49,8 @@ PROBES: Mapping[str, str] = {
     "parked_from_peer": "such a request had got its prompt from a peer",
     "save_cancelled": "a retraction was called off before its backup was submitted",
     "resumed": "a retracted request came back from host memory and ran on from where it was",
+    "resumed_before_its_row_was_restored": "such a request got its pages back before the memory of"
+    " its row",
     "resumed_again": "a request came back from host memory for the second time or later",
     "resume_cancelled": "a request's way back was called off before its load was submitted",
     "aborted_while_saving": "a request was aborted before its backup was submitted",
@@ -62,6 +64,9 @@ PROBES: Mapping[str, str] = {
     "send_part_queued": "pages of a request were queued for a peer",
     "send_given_up": "a send was given up because its pages were freed before it started",
     "send_refused": "a send was refused, its peer having too much in quarantine",
+    "handed_over": "a request went on at a peer, which had got its last page and its state",
+    "handed_over_in_vain": "the send of a request that waited for it was given up under way",
+    "went_on_here": "the send of a request that waited for it was given up, and it ran on here",
     "freed_under_a_send": "a request was freed while a peer reads its pages",
     "transfer_sent": "a send ended on every rank",
     "transfer_received": "a receive ended on every rank, and its request ran",
@@ -71,6 +76,8 @@ PROBES: Mapping[str, str] = {
     "transfer_failed_on_one_rank": "one rank's engine gave a transfer up, the others did not",
     "transfer_quarantined": "pages of a transfer were kept until its engine was quiet",
     "transfer_waited_out": "a relief waited for a transfer on the host",
+    "waited_out_in_part": "a relief waited for some parts of a transfer and left the others"
+    " to a round",
     "transfer_not_waited_out": "a relief waited for a transfer in vain",
     "row_reset": "a launch reset the memory of a row that was handed out",
     "row_reused_under_its_last_forward": "a row was handed out while a step that uses it ran",
@@ -80,12 +87,26 @@ PROBES: Mapping[str, str] = {
     "row_restored_after_a_reset": "the same, after a launch of others had reset the row",
     "committed_in_step": "a step left states or row memory to a commit on its own stream",
     "committed_side_stream": "a step left them to a commit on the side stream",
+    "relayed_commit": "a commit that another stage relayed looked up rows and slots when it was"
+    " enqueued, as a step of its own; a plain stand-in of the world plays that stage",
+    "relayed_commit_made_up": "it was enqueued because its step or one of its requests could not go"
+    " on without",
+    "moved_before_its_relayed_commit": "a state slot moved between a body and its relayed commit",
     "replayed_from_a_static_buffer": "a captured step found its slots in a static buffer",
     "freed_before_the_barrier": "results freed pages before the barrier of the newest micro-batch",
     "checkpoint_tracked": "a step wrote the state at a grid boundary beside its own",
     "checkpoint_skipped": "a step came to a boundary without a slot to write it to",
     "checkpoint_donated": "the cache took the checkpoint of a running request",
     "checkpoint_left_to_the_cache": "a request ended and the cache took its checkpoint",
+    "checkpoint_donated_from_elsewhere": "the same, of a request whose first state a load or a peer"
+    " had brought",
+    "checkpoint_tracked_from_host": "a step tracked a boundary for a request that a load had"
+    " brought back",
+    "checkpoint_tracked_from_peer": "the same for a request whose prompt a peer had written",
+    "checkpoint_loaded": "a load brought back the checkpoint of a cached prefix",
+    "resumed_over_a_load": "a step read the checkpoint of a prefix whose load was still running",
+    "parked_with_a_checkpoint": "a request went to host memory and gave up its slot for"
+    " checkpoints",
     "tracking_slot_refused": "there was no slot for the checkpoint of the next boundary",
     "replacement_refused": "there was no slot in place of the one that the cache would take",
     "retention_kept_rows": "a window kept rows for who resumes at a checkpoint",
@@ -105,7 +126,5 @@ PROBES: Mapping[str, str] = {
 }
 """Probes that operations can reach, with what each one means."""
 
-NOT_YET: Mapping[str, str] = {
-    "relayed_commit": "a commit of another stage looked its slots up when it ran: several stages",
-}
+NOT_YET: Mapping[str, str] = {}
 """Probes that wait for a part of the library, and which."""

@@ -21,6 +21,7 @@ class Phase(Enum):
     PAUSED = "paused"  # it holds its pages, and its row is somebody else's
     SAVING = "saving"  # its backup has host slots and is not submitted
     PARKED = "parked"  # its pages are in host memory, or on the way there
+    LEAVING = "leaving"  # a peer reads all that it holds; it runs here no more
     LOADING = "loading"  # it has pages again, and their load is not submitted
 
 
@@ -40,9 +41,6 @@ class Request:
         length: tokens whose forward was launched.
         prepared: tokens with slots that the next launch will write.
         window_first: per band, index of the first page whose window row it still holds.
-        slot: its state slot, 0 for none.
-        checkpoint: a second slot that holds the state at `checkpoint_length`, 0 for none.
-        checkpoint_due: whether the next launch copies the state into `checkpoint`.
         last_step: the newest step that was launched with it, 0 for none.
         source: slot of a cached prefix that its first launch resumes from, 0 for a fresh state.
         source_key: the cached prefix that `source` belongs to, locked until that launch.
@@ -61,11 +59,6 @@ class Request:
     length: int = 0
     prepared: int = 0
     window_first: list[int] = field(default_factory=list)
-    slot: int = 0
-    stateful: bool = False
-    checkpoint: int = 0
-    checkpoint_length: int = 0
-    checkpoint_due: bool = False
     last_step: int = 0
     source: int = 0
     source_key: tuple[int, ...] = ()
@@ -89,8 +82,6 @@ class Request:
         self.row = -1
         self.pages = []
         self.length = self.prepared = self.last_step = 0
-        self.slot = self.checkpoint = self.checkpoint_length = 0
-        self.stateful = self.checkpoint_due = False
         self.source, self.source_key = 0, ()
         self.saved = None
         self.came_from = ""

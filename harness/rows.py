@@ -40,7 +40,9 @@ class RowBook:
         """A request gets a row, whatever its last holder has left in it and still does there."""
         row = request.row = world.ask("take_row")
         if self.is_kept:
-            self.expected[row] = BLANK
+            # Whoever gives a row up comes back to what it held, whatever happens to this one first.
+            copy = request.saved
+            self.expected[row] = self.saved[copy] if isinstance(copy, SavedRow) else BLANK
             self.is_written[row] = False
             if self.last_step[row] > world.truth.processed_through and world.setup.overlap:
                 world.probes["row_reused_under_its_last_forward"] += 1

@@ -277,7 +277,7 @@ RunFactory = Callable[[Setup, str | None, SubjectFactory], Run]
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No garbage collection within one run.
 
     A run keeps every launch until its end, so a collection in the middle visits them all and frees
@@ -292,7 +292,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-@_collector_paused()
+@collector_paused()
 def run_seed(
     scenario: Scenario,
     name: str,
@@ -337,7 +337,7 @@ def run_seed(
     return run.result(name, seed)
 
 
-@_collector_paused()
+@collector_paused()
 def run_trace(
     setup: Setup,
     trace: Sequence[Operation],

@@ -59,6 +59,7 @@ OPERATION_WEIGHTS: Mapping[str, int] = {
     "begin_send": 12,
     "add_part": 20,
     "close_send": 14,
+    "hand_over": 6,
     "abort_transfer": 2,
     "fail_transfer": 1,
     "begin_prefix_send": 2,
@@ -72,6 +73,7 @@ OPERATION_WEIGHTS: Mapping[str, int] = {
     "pause": 8,
     "resume": 16,
     "restore_row": 20,
+    "relay_commit": 14,
     "finish_cached": 6,
 }
 """How often each operation is tried, relative to the others; a scenario overrides by name."""
@@ -189,6 +191,7 @@ class Backend(_Part, frozen=True, kw_only=True):
         row_memory_percent: how many seeds keep memory per request row.
         in_step_percent, side_stream_percent: how many seeds commit states and row memory after the
             body, on its own stream or on a side stream; in the others the body does it.
+        relayed_percent: how many seeds leave that to a commit that another stage relays later.
         captured_percent: how many seeds replay captured graphs, which find their state slots in a
             static buffer.
     """
@@ -196,6 +199,7 @@ class Backend(_Part, frozen=True, kw_only=True):
     row_memory_percent: Percent = 0
     in_step_percent: Percent = 0
     side_stream_percent: Percent = 0
+    relayed_percent: Percent = 0
     captured_percent: Percent = 0
 
 
@@ -207,7 +211,9 @@ class Checkpoints(_Part, frozen=True, kw_only=True):
         interval_blocks: blocks of a prompt between two checkpoints of a strategy with a grid.
     """
 
-    strategies: Annotated[tuple[CheckpointStrategy, ...], Meta(min_length=1, max_length=8)]
+    strategies: Annotated[tuple[CheckpointStrategy, ...], Meta(min_length=1, max_length=8)] = (
+        CheckpointStrategy.NO_BUFFER,
+    )
     interval_blocks: Span = (1, 1)
 
 
@@ -232,7 +238,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
         host: the host tier; without one nothing is backed up.
         peers: network peers; without them nothing is sent or received.
         backend: what forwards do beside; without it they have no row memory and no late work.
-        checkpoints: who takes checkpoints of states, and where; without it whoever asks.
+        checkpoints: who holds those of states, and where they lie; without it at sequence ends.
         weights: how often each operation is tried, by its name; 0 leaves it out.
         floors, probes: what a healthy run must reach.
     """
@@ -247,7 +253,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     host: HostMemory | None = None
     peers: Peers | None = None
     backend: Backend | None = None
-    checkpoints: Checkpoints | None = None
+    checkpoints: Checkpoints = Checkpoints()
     ranks: Annotated[int, Meta(ge=1, le=8)] = 2
     weights: dict[str, Count] = {}
     floors: Floors = Floors()
@@ -291,6 +297,7 @@ class Commit(Enum):
     BODY = "body"
     IN_STEP = "in_step"  # after the body, on its stream
     SIDE_STREAM = "side_stream"  # behind the body, on a stream that joins it before it is recorded
+    RELAYED = "relayed"  # once another stage has relayed what it accepted: a step of its own
 
 
 class BackendSetup(_Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -299,6 +306,11 @@ class BackendSetup(_Part, frozen=True, kw_only=True, omit_defaults=True):
     row_memory: bool = False
     commit: Commit = Commit.BODY
     captured: bool = False
+
+    @property
+    def has_static_buffers(self) -> bool:
+        """Whether some kernel of a forward finds its state slots in a static buffer."""
+        return self.captured or self.commit in (Commit.IN_STEP, Commit.SIDE_STREAM)
 
 
 PLAIN = BackendSetup()
@@ -310,6 +322,10 @@ class CheckpointSetup(_Part, frozen=True, kw_only=True):
 
     strategy: CheckpointStrategy
     interval: Count
+
+
+AT_THE_END = CheckpointSetup(strategy=CheckpointStrategy.NO_BUFFER, interval=0)
+"""Also what a setup without state has, where nobody asks."""
 
 
 class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
@@ -331,17 +347,12 @@ class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
     network: NetworkSetup | None = None
     pipeline: bool = False
     backend: BackendSetup = PLAIN
-    checkpoints: CheckpointSetup | None = None
-
-    @property
-    def has_static_buffers(self) -> bool:
-        """Whether some kernel of a forward finds its state slots in a static buffer."""
-        return self.backend.captured or self.backend.commit is not Commit.BODY
+    checkpoints: CheckpointSetup = AT_THE_END
 
     @property
     def staging_buffers(self) -> int:
         """One upload a step: as many buffers as steps that may be unprocessed, of each kind."""
-        return self.steps_in_flight * (1 + self.has_static_buffers)
+        return self.steps_in_flight * (1 + self.backend.has_static_buffers)
 
     def layout(self) -> StorageLayout:
         """The storage's memory spaces, as the library wants them."""

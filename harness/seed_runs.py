@@ -16,15 +16,18 @@ from typing import cast
 import msgspec
 
 from harness.case import CASE_VERSION, Case, load_case, save_case
+from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
 from harness.ops import Operation
 from harness.ops.base import Op
+from harness.report.folder import REPORT, files_of, plain_report
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
-from harness.scenario import Scenario, Setup
+from harness.scenario import Scenario
 from harness.shrinking import shrink_trace
-from harness.sweep.artifacts import command_folder, new_folder, write_text
+from harness.sweep.artifacts import command_folder, new_folder, write_files
 from harness.sweep.findings import replay_command
+from harness.sweep.patience import alarmed
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
 from harness.world import SubjectFactory
@@ -114,8 +117,10 @@ class SeedRuns:
         small = _smaller(case, subject)
         path = folder / "min.json"
         save_case(path, small)
-        text = render(small, small.violation, self._command(subject, path))
-        write_text(folder / "report.txt", text)
+        command = self._command(subject, path)
+        text = render(small, small.violation, command)
+        files = files_of(small, command, subject)
+        write_files(folder, files or {REPORT: plain_report(text).encode()})
         return f"{text}\ncase folder\n  {folder}\n"
 
     def _command(self, subject: SubjectFactory, path: Path) -> str:
@@ -141,15 +146,12 @@ def _case(scenario: Scenario, result: SeedResult, plant: str | None) -> Case:
 def _smaller(case: Case, subject: SubjectFactory) -> Case:
     """A short case with the same signature."""
     signature = case.violation.signature
-
-    def run(setup: Setup, trace: Sequence[Op]) -> SeedResult:
-        operations = cast(Sequence[Operation], trace)
-        return run_trace(setup, operations, plant=case.plant, subject=subject)
+    run = KnownRuns(case.plant, subject, alarmed)
 
     def fails(trace: Sequence[Op]) -> bool:
-        return any(v.signature == signature for v in run(case.setup, trace).violations)
+        return any(v.signature == signature for v in run(case.setup, trace))
 
     trace = shrink_trace(case.operations, fails, Budget(executions_max=SHRINK_EXECUTIONS_MAX))
-    violation = next(v for v in run(case.setup, trace).violations if v.signature == signature)
+    violation = next(v for v in run(case.setup, trace) if v.signature == signature)
     operations = cast(tuple[Operation, ...], trace)
     return msgspec.structs.replace(case, operations=operations, violation=violation)

@@ -9,6 +9,7 @@ import msgspec
 from harness.choices import Choices, between, percent
 from harness.errors import InputError
 from harness.scenario import (
+    AT_THE_END,
     CELL_BYTES,
     PAGES_MAX,
     PLAIN,
@@ -134,6 +135,8 @@ def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
     )
     if scenario.loop.pipeline_percent and percent(choices, scenario.loop.pipeline_percent):
         setup = msgspec.structs.replace(setup, overlap=True, pipeline=True)
+    if setup.backend.commit is Commit.RELAYED and not setup.overlap:
+        setup = msgspec.structs.replace(setup, overlap=True)
     return setup
 
 
@@ -175,16 +178,18 @@ def _draw_backend(scenario: Scenario, choices: Choices) -> BackendSetup:
         commit = Commit.IN_STEP
     elif draw < backend.in_step_percent + backend.side_stream_percent:
         commit = Commit.SIDE_STREAM
+    elif draw < backend.in_step_percent + backend.side_stream_percent + backend.relayed_percent:
+        commit = Commit.RELAYED
     captured = percent(choices, backend.captured_percent)
     return BackendSetup(row_memory=has_row_memory, commit=commit, captured=captured)
 
 
 def _draw_checkpoints(
     scenario: Scenario, bands: Sequence[BandSetup], choices: Choices
-) -> CheckpointSetup | None:
+) -> CheckpointSetup:
     part = scenario.checkpoints
-    if part is None or not any(band.kind == "state" for band in bands):
-        return None
+    if not any(band.kind == "state" for band in bands):
+        return AT_THE_END
     strategy = part.strategies[choices.below(len(part.strategies))]
     blocks = between(choices, *part.interval_blocks)
     has_grid = strategy is not CheckpointStrategy.NO_BUFFER
@@ -198,17 +203,23 @@ def _check_loop(setup: Setup, place: str) -> None:
             f"{place}: setup.pipeline is true and setup.overlap false; a pipeline keeps steps in"
             " flight, so want both"
         )
+    if setup.backend.commit is Commit.RELAYED and (
+        not setup.overlap or setup.host or setup.network is not None
+    ):
+        raise InputError(
+            f"{place}: setup.backend.commit is 'relayed' with overlap {setup.overlap},"
+            f" {len(setup.host)} pieces of host memory and network {setup.network}; want steps in"
+            " flight, and no copy that would take a state away before its commit"
+        )
 
 
 def _check_checkpoints(setup: Setup, place: str) -> None:
     part = setup.checkpoints
-    if part is None:
-        return
-    if all(band.kind != "state" for band in setup.bands) or setup.host or setup.network:
+    kinds = [band.kind for band in setup.bands]
+    if part != AT_THE_END and "state" not in kinds:
         raise InputError(
-            f"{place}: setup.checkpoints with bands {[band.kind for band in setup.bands]},"
-            f" {len(setup.host)} pieces of host memory and network {setup.network}; want a state"
-            " band, and neither of the others"
+            f"{place}: setup.checkpoints are {part.strategy.value} with bands {kinds}; want a state"
+            " band, whose slots hold them"
         )
     try:
         CheckpointPolicy(part.strategy, part.interval)

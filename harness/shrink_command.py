@@ -15,10 +15,11 @@ import msgspec
 from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, shrunk_lines
-from harness.report.text import render
+from harness.report.text import counted, render
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import replay_command
-from harness.sweep.hunts import Hunts
+from harness.sweep.hunts import FORGOTTEN, Hunts
+from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import check_fault, default_scenarios, load_named
 from harness.sweep.shrinks import Shrinking, Shrunk
 from harness.sweep.shrunk_hunts import ShrinkWork
@@ -43,7 +44,7 @@ class Watch:
         seconds = self.shrinking.seconds()
         share = min(1.0, seconds / self.shrinking.budget_seconds)
         left, runs = progress.length - 1, progress.executions
-        self.show(share, f"{left} operations, {runs} runs, {self.pass_name}", seconds)
+        self.show(share, f"{counted(left, 'operation')}, {runs} runs, {self.pass_name}", seconds)
 
 
 def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_json: bool) -> Exit:
@@ -57,7 +58,7 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
     if case.plant is not None:
         check_fault(f"{path}: plant", case.plant)
     screen.say(
-        f"shrink {path}  {len(case.operations)} operations  scenario {case.scenario}"
+        f"shrink {path}  {counted(len(case.operations), 'operation')}  scenario {case.scenario}"
         f"  seed {case.seed}  budget {budget_seconds} s  jobs {jobs}"
     )
     try:
@@ -80,9 +81,12 @@ def shrink_faults(
     *,
     workers: int,
     artifacts: Path,
+    out: Path | None,
     as_json: bool,
 ) -> Exit:
     """Hunt planted faults and make some failing seeds of each small.
+
+    Rows go to the folder `out` as they come, and what it holds already is not done again.
 
     Raises:
         InputError: if there is no such fault, or no folder can be made.
@@ -91,10 +95,11 @@ def shrink_faults(
         check_fault("--only", fault)
     faults = tuple(dict.fromkeys(only)) or tuple(FAULTS)
     work = ShrinkWork(load_named(default_scenarios()), faults, seeds)
+    kept = FORGOTTEN if out is None else KeptHunts(out, work.scenarios, seeds)
     return hunt_in_words(
         screen,
         "faults",
-        Hunts(work, command_folder(artifacts, "faults")),
+        Hunts(work, command_folder(artifacts, "faults"), kept),
         lambda rows: [*hunt_lines(rows), *shrunk_lines(rows)],
         workers=min(workers, len(faults)),
         as_json=as_json,
@@ -109,8 +114,8 @@ def _lines(shrunk: Shrunk) -> list[str]:
     return [
         *lines,
         "",
-        f"shrunk {shrunk.operations} operations to {len(shrunk.case.operations)} in"
-        f" {shrunk.executions} runs and {shrunk.seconds:.1f} s ({state}): {shrunk.path}",
+        f"shrunk {counted(shrunk.operations, 'operation')} to {len(shrunk.case.operations)} in"
+        f" {counted(shrunk.executions, 'run')} and {shrunk.seconds:.1f} s ({state}): {shrunk.path}",
     ]
 
 

@@ -10,17 +10,20 @@ smaller (`harness.canonical`), and what time it is.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol, cast
 
 import msgspec
 
 from harness.canonical import Item, Size
 from harness.case import Case
+from harness.known_runs import KnownRuns
 from harness.ops import Operation
 from harness.ops.base import Op
-from harness.runner import run_trace
+from harness.runner import collector_paused
 from harness.scenario import Setup
 from harness.short_traces import short_traces
 from harness.simpler import (
@@ -60,6 +63,9 @@ from shrink import (
     rewrite,
     truncate,
 )
+
+RUNS_BETWEEN_COLLECTIONS = 64
+"""Worlds that lie about before those of them are freed that refer to themselves."""
 
 Run = Callable[[Setup, Sequence[Op]], Sequence[Violation]]
 """Runs operations on a new world and gives back what was found first."""
@@ -193,10 +199,7 @@ def smaller_case(case: Case, reduction: Reduction[Item]) -> Case:
 def runner_of(case: Case) -> Run:
     """Runs what a case is about, with its planted fault, in this process."""
 
-    def run(setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
-        return run_trace(setup, cast(Sequence[Operation], operations), plant=case.plant).violations
-
-    return run
+    return KnownRuns(case.plant)
 
 
 def shrink_run(
@@ -214,6 +217,7 @@ def shrink_run(
         DoesNotFail: if the operations do not fail with it.
     """
     memory = means.memory
+    runs = count(1)
 
     def fails(items: Sequence[Item]) -> bool:
         known = memory.recall(items)
@@ -221,22 +225,26 @@ def shrink_run(
             return known
         candidate = parted(items)
         found = run(*candidate)
+        if next(runs) % RUNS_BETWEEN_COLLECTIONS == 0:
+            gc.collect(0)
         failed = any(violation.signature == signature for violation in found)
         if found and not failed:
             means.met(*candidate, found[0])
         memory.remember(items, fails=failed)
         return failed
 
-    return reduce(
-        (setup, *operations),
-        fails,
-        order=Size,
-        key=lambda item: item,
-        passes=PASSES,
-        budget=budget,
-        observer=means.observer,
-        ahead=means.ahead,
-    )
+    # What candidates leave behind is collected now and then, without a look at all that stays.
+    with collector_paused():
+        return reduce(
+            (setup, *operations),
+            fails,
+            order=Size,
+            key=lambda item: item,
+            passes=PASSES,
+            budget=budget,
+            observer=means.observer,
+            ahead=means.ahead,
+        )
 
 
 def parted(items: Sequence[Item]) -> tuple[Setup, tuple[Op, ...]]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from harness.canonical import Item
 from harness.errors import InputError
-from harness.scenario import BandSetup, Setup
+from harness.scenario import AT_THE_END, BandSetup, Setup
 from harness.setup import check_setup
 from harness.simpler import descending, lower_by_one, with_tokens_divided
 from unikv.errors import UnikvError
@@ -81,13 +81,18 @@ def _variants(setup: Setup) -> Iterator[Setup]:
         yield replace(setup, network=None)
     if setup.host:
         yield replace(setup, host=(), layer_groups=1)
+    if setup.checkpoints != AT_THE_END:
+        yield replace(setup, checkpoints=AT_THE_END)
     for index in range(len(bands) - 1):
         rest = [*bands[:index], *bands[index + 1 :]]
-        yield _rebuilt(_host_without(setup, index), rest, pages)
+        fewer_bands = _host_without(setup, index)
+        if bands[index].kind == "state":
+            fewer_bands = replace(fewer_bands, checkpoints=AT_THE_END)
+        yield _rebuilt(fewer_bands, rest, pages)
         # What held its pages may have to be held by the pages of others.
         size = max(band.page_bytes for band in rest)
         as_many_bytes = (setup.total_bytes - setup.sink_bytes) // size
-        yield _rebuilt(_host_without(setup, index), rest, as_many_bytes)
+        yield _rebuilt(fewer_bands, rest, as_many_bytes)
     for field in ("overlap", "read_end"):
         if getattr(setup, field):
             yield replace(setup, **{field: False})

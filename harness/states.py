@@ -1,8 +1,7 @@
 """The state slots of requests: who holds which, and what a forward does with them.
 
-There are two ways.  Where the scenario names no strategy, a checkpoint is made when an operation
-asks for one, and what is due is written on the request.  Where it does, the library keeps the
-slots and says what is due, and here only its answers are carried to truth and back.
+The library keeps the slots by the policy of the setup and says what is due; here only its answers
+are carried to truth and back.  A model without state has none of that, and asks nobody.
 """
 
 from __future__ import annotations
@@ -11,14 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harness.library import answer_of
-from harness.requests import Prefix, Request
+from harness.requests import Phase, Prefix, Request
 from harness.scenario import CheckpointSetup, Setup
 from unikv.cache.checkpoint_policy import CheckpointPolicy
 from unikv.cache.state_slots import StateSlots
-from unikv.cache.state_step import NO_CHECKPOINT, Checkpoint, StateStep
+from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, StateStep
 
 if TYPE_CHECKING:
     from harness.world import World
+
+
+_WITHOUT_SLOTS = frozenset({Phase.QUEUED, Phase.PARKED})
 
 
 class StateWork(NamedTuple):
@@ -26,8 +28,7 @@ class StateWork(NamedTuple):
 
     Attributes:
         source: the slot that it reads, 0 for a fresh state.
-        outputs: slots that it writes, each with the tokens whose state it gets there; 0 tokens
-            where nobody will ask for them.
+        outputs: slots that it writes, each with the tokens whose state it gets there.
     """
 
     source: int
@@ -35,7 +36,7 @@ class StateWork(NamedTuple):
 
 
 class States(Protocol):
-    """Slots of requests, and the checkpoints in them.
+    """What requests of any model have of states, which may be nothing.
 
     Attributes:
         admission_slots: slots that a request is admitted with.
@@ -49,6 +50,22 @@ class States(Protocol):
         """A request gets its slots; it resumes from the prefix if that holds a state."""
         ...
 
+    def expect(self, world: World, request: Request, slot: int, length: int) -> None:
+        """A request gets the slot that a load or a peer fills with its state, if it has one."""
+        ...
+
+    def arrived(self, world: World, request: Request) -> None:
+        """What a request was to get is there for every step that is launched from here on."""
+        ...
+
+    def adopt(self, world: World, prefix: Prefix) -> None:
+        """The cache gets a prefix whose state, if it has one, a load fills."""
+        ...
+
+    def adopted(self, world: World, prefix: Prefix) -> None:
+        """The load of that prefix is submitted."""
+        ...
+
     def work(self, world: World, request: Request) -> StateWork:
         """What a forward over what is prepared of a request does with its state."""
         ...
@@ -59,6 +76,14 @@ class States(Protocol):
 
     def ended(self, world: World, request: Request) -> list[int]:
         """A request is over or loses everything: the slots to be freed."""
+        ...
+
+    def slot_of(self, world: World, request: Request) -> int:
+        """The slot that a request runs on, 0 for none."""
+        ...
+
+    def held(self, world: World, request: Request) -> tuple[int, ...]:
+        """Every slot of a request, the one that it runs on first."""
         ...
 
     def wanted(self, requests: Iterable[Request]) -> set[int]:
@@ -78,56 +103,60 @@ class States(Protocol):
         ...
 
 
-class OnRequest:
-    """One slot a request, a second one for a checkpoint that somebody asked for."""
+class Stateless:
+    """Models whose requests are their pages and nothing else."""
 
-    def __init__(self, *, has_states: bool) -> None:
-        self.admission_slots = int(has_states)
+    admission_slots = 0
 
     def admit(
         self, world: World, request: Request, slots: Sequence[int], prefix: Prefix | None
     ) -> None:
-        """Write it on the request."""
-        request.slot = slots[0] if slots else 0
-        if prefix is not None and prefix.slot:
-            request.source, request.source_key = prefix.slot, prefix.blocks
-            prefix.locks += 1
+        """No slot."""
+
+    def expect(self, world: World, request: Request, slot: int, length: int) -> None:
+        """No slot."""
+
+    def arrived(self, world: World, request: Request) -> None:
+        """No slot."""
+
+    def adopt(self, world: World, prefix: Prefix) -> None:
+        """No slot."""
+
+    def adopted(self, world: World, prefix: Prefix) -> None:
+        """No slot."""
 
     def work(self, world: World, request: Request) -> StateWork:
-        """A state from the prefix, from its own slot or from nowhere; a copy where one is due."""
-        source = request.source or (request.slot if request.stateful else 0)
-        outputs = [Checkpoint(request.slot, 0)]
-        if request.checkpoint_due:
-            outputs.append(Checkpoint(request.checkpoint, request.length + request.prepared))
-        return StateWork(source, tuple(outputs))
+        """Nothing to read or to write."""
+        return StateWork(SINK, ())
 
     def launched(self, world: World, request: Request) -> None:
-        """Nothing is due any more."""
-        if request.checkpoint_due:
-            request.checkpoint_length = request.length + request.prepared
-        request.stateful = True
-        request.checkpoint_due = False
-        if request.source_key:
-            world.prefixes[request.source_key].locks -= 1
-        request.source, request.source_key = 0, ()
+        """No slot."""
 
     def ended(self, world: World, request: Request) -> list[int]:
-        """What is written on it."""
-        return [slot for slot in (request.slot, request.checkpoint) if slot]
+        """No slot."""
+        return []
+
+    def slot_of(self, world: World, request: Request) -> int:
+        """None."""
+        return SINK
+
+    def held(self, world: World, request: Request) -> tuple[int, ...]:
+        """No slot."""
+        return ()
 
     def wanted(self, requests: Iterable[Request]) -> set[int]:
-        """What is written on each of them."""
-        return {slot for holder in requests for slot in (holder.slot, holder.checkpoint)} - {0}
+        """No slot."""
+        return set()
 
     def chunk_tokens(self, first: int, limit: int, prompt: int) -> int:
         """Whatever is left."""
         return min(limit, prompt - first)
 
     def dropped(self, world: World, slot: int) -> None:
-        """Nothing is written of it."""
+        """No slot."""
 
     def floor(self, world: World, request: Request) -> int:
-        """A checkpoint is taken only where the window behind it is still there."""
+        """Nobody resumes where a checkpoint lies, so a window ends behind the next token."""
         return request.length
 
 
@@ -161,10 +190,33 @@ class Tracked:
         request.source, request.source_key = prefix.slot, prefix.blocks
         prefix.locks += 1
 
+    def expect(self, world: World, request: Request, slot: int, length: int) -> None:
+        """One slot, whatever it was admitted with before."""
+        answer_of(world, self.slots.admit_filling, request.name, slot, length)
+
+    def arrived(self, world: World, request: Request) -> None:
+        """It runs on from its own slot, and the cache may take what is there."""
+        slot = self.slot_of(world, request)
+        answer_of(world, self.slots.filled, slot)
+        block_tokens = world.setup.block_pages * world.setup.page_slots
+        blocks = request.blocks[: request.length // block_tokens]
+        world.truth.state_tokens[slot] = (blocks, request.length)
+
+    def adopt(self, world: World, prefix: Prefix) -> None:
+        """Requests may be admitted on it from now on."""
+        length = len(prefix.pages) * world.setup.page_slots
+        answer_of(world, self.slots.adopt, prefix.slot, length)
+
+    def adopted(self, world: World, prefix: Prefix) -> None:
+        """Those requests may run."""
+        answer_of(world, self.slots.filled, prefix.slot)
+        world.probes["checkpoint_loaded"] += 1
+
     def work(self, world: World, request: Request) -> StateWork:
         """As the library plans it."""
         step = answer_of(world, self.slots.before_forward, request.name, request.prepared)
         self.plans[request.name] = step
+        _compare_start(world, request, step)
         outputs = [Checkpoint(step.slot, step.first + step.tokens)]
         if step.tracked != NO_CHECKPOINT:
             outputs.append(step.tracked)
@@ -177,9 +229,12 @@ class Tracked:
         answer_of(world, self.slots.launched, step)
         if step.tracked != NO_CHECKPOINT:
             world.probes["checkpoint_tracked"] += 1
+            if request.came_from:
+                world.probes[f"checkpoint_tracked_from_{request.came_from}"] += 1
         if self.slots.skipped_checkpoints > skipped:
             world.probes["checkpoint_skipped"] += 1
         if request.source_key:
+            world.probes["resumed_over_a_load"] += bool(world.host.loads_of((), request.source))
             world.prefixes[request.source_key].locks -= 1
         request.source, request.source_key = 0, ()
 
@@ -194,6 +249,17 @@ class Tracked:
         if request.name in self.left:
             return list(self.left.pop(request.name))
         return list(answer_of(world, self.slots.end, request.name))
+
+    def slot_of(self, world: World, request: Request) -> int:
+        """As the library has it; none while it holds no slots."""
+        return next(iter(self.held(world, request)), SINK)
+
+    def held(self, world: World, request: Request) -> tuple[int, ...]:
+        """As the library has them."""
+        if request.phase in _WITHOUT_SLOTS:
+            return ()
+        held = answer_of(world, self.slots.held, request.name)
+        return tuple(slot for slot in held if slot != SINK)
 
     def wanted(self, requests: Iterable[Request]) -> set[int]:
         """Whatever the library knows a holder of."""
@@ -212,9 +278,21 @@ class Tracked:
         return answer_of(world, self.slots.retention_floor, request.name)
 
 
+def _compare_start(world: World, request: Request, step: StateStep) -> None:
+    """Note a forward that starts from the state after other tokens than its request has run.
+
+    Stamps say who wrote a state, not after which tokens, and a fresh one is not read at all.
+    """
+    _, found = world.truth.state_tokens.get(step.source, ((), 0)) if step.source else ((), 0)
+    if not found == step.first == request.length:
+        text = (
+            f"{request.name} has run {request.length} tokens and goes on from slot {step.source},"
+            f" which holds the state after {found}, for tokens from {step.first} on"
+        )
+        world.truth.note("content", "state of other tokens", text)
+
+
 def states_of(setup: Setup) -> States:
-    """The way of one setup."""
+    """Those of one setup."""
     band = next((band for band in setup.bands if band.kind == "state"), None)
-    if setup.checkpoints is None or band is None:
-        return OnRequest(has_states=band is not None)
-    return Tracked(setup.checkpoints, band.id_count)
+    return Stateless() if band is None else Tracked(setup.checkpoints, band.id_count)

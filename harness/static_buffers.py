@@ -75,7 +75,7 @@ class StaticBuffers:
 
 def buffers_of(setup: Setup) -> StaticBuffers:
     """As many as an engine needs."""
-    if not setup.has_static_buffers:
+    if not setup.backend.has_static_buffers:
         return StaticBuffers(0, 0, 0)
     count = setup.steps_in_flight
     return StaticBuffers(count, VALUES_A_ROW * setup.rows, count)

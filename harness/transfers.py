@@ -6,8 +6,12 @@ and from answers.  It reads no bookkeeping of the allocator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+
+EVERY_PART = range(1 << 30)
+"""Of any transfer."""
 
 
 @dataclass(slots=True)
@@ -17,10 +21,12 @@ class TransferUse:
     Attributes:
         kind: `network_send` or `network_receive`.
         pages: per band.
+        parts: the same for each part that is not over, by its number.
     """
 
     kind: str
     pages: list[set[int]]
+    parts: dict[int, list[set[int]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -32,6 +38,7 @@ class TransferTruth:
         held: rows taken for receives that were not published, as ids per band, by name.
         stuck: per band, pages freed under transfers that are not over, with their names.
         isolated: transfers whose engine was told to stop: only a proof ends them.
+        handed: how many parts of each transfer an engine was handed.
     """
 
     bands: int
@@ -39,6 +46,7 @@ class TransferTruth:
     held: dict[str, list[list[int]]] = field(default_factory=dict)
     stuck: list[dict[int, set[str]]] = field(default_factory=list)
     isolated: set[str] = field(default_factory=set)
+    handed: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.stuck = [{} for _ in range(self.bands)]
@@ -47,17 +55,33 @@ class TransferTruth:
         """An engine was handed pages: a receive's hold is over, its peer may write."""
         self.held.pop(name, None)
         use = self.uses.setdefault(name, TransferUse(kind, [set() for _ in range(self.bands)]))
-        for own, units in zip(use.pages, pages, strict=True):
-            own.update(page for page in units if page)
+        part = use.parts[self.handed[name]] = [{page for page in units if page} for units in pages]
+        self.handed[name] += 1
+        for own, units in zip(use.pages, part, strict=True):
+            own |= units
 
-    def over(self, name: str) -> list[tuple[int, int]]:
-        """A transfer is over; (band, page) of what was stuck under it alone."""
-        self.held.pop(name, None)
-        self.uses.pop(name, None)
-        self.isolated.discard(name)
+    def over(self, name: str, parts: Container[int] = EVERY_PART) -> list[tuple[int, int]]:
+        """Parts of a transfer are over; (band, page) of what was stuck under them alone.
+
+        A relief may need some parts only, and lets the others wait for their round.
+        """
+        left: list[set[int]] = [set() for _ in range(self.bands)]
+        use = self.uses.get(name)
+        if use is not None:
+            use.parts = {number: part for number, part in use.parts.items() if number not in parts}
+            for part in use.parts.values():
+                left = [own | units for own, units in zip(left, part, strict=True)]
+            use.pages = left
+        if use is None or not use.parts:
+            self.held.pop(name, None)
+            self.uses.pop(name, None)
+            self.isolated.discard(name)
+        if parts is EVERY_PART:
+            del self.handed[name]
         loose = []
         for band, stuck in enumerate(self.stuck):
-            for page in [page for page, names in stuck.items() if name in names]:
+            under = [page for page, names in stuck.items() if name in names]
+            for page in [page for page in under if page not in left[band]]:
                 stuck[page].discard(name)
                 if not stuck[page]:
                     del stuck[page]

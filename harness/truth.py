@@ -7,13 +7,13 @@ compared.  Problems that can only be seen at a submission are noted here and rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from harness.copies import CopyTruth
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
 from harness.problem import SPACE_NAMES, Problem, StepUse
-from harness.transfers import TransferTruth
+from harness.transfers import EVERY_PART, TransferTruth
 from unikv.device.port import StorageLayout
 
 _UNKNOWN: frozenset[int] = frozenset()
@@ -238,10 +238,10 @@ class Truth:
         if transfer in self.transfers.uses:
             self.transfers.isolated.add(transfer)
 
-    def transfer_over(self, transfer: str) -> None:
-        """A transfer is over for its pages: what was stuck under it may pend on a step."""
+    def transfer_over(self, transfer: str, parts: Container[int] = EVERY_PART) -> None:
+        """Parts of a transfer are over: what was stuck under them may pend on a step."""
         self.revision += 1
-        for band, page in self.transfers.over(transfer):
+        for band, page in self.transfers.over(transfer, parts):
             if self.newest_recorded:
                 self.pending[band][page] = self.newest_recorded
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from harness.subject import (
     Answer,
@@ -31,6 +31,11 @@ TRANSFERS_MAX = 8
 LIMITS = QuarantineLimits(transfers=2, pages=64)
 
 
+def _keeps_row_memory(device: object) -> TypeGuard[RowMemoryDevice]:
+    """Whether it has the calls that it is known by; cheaper than to compare every call of one."""
+    return all(hasattr(device, call) for call in ("reset_rows", "save_row", "restore_row"))
+
+
 class NotedWaiter(NetworkTransferWaiter):
     """Tells its rank's network which waits begin, and which have ended well."""
 
@@ -42,8 +47,13 @@ class NotedWaiter(NetworkTransferWaiter):
         self._network = network
 
     def wait(self, names: Sequence[str]) -> None:
-        waited = [t.name for t in self._board_of.transfers() if set(t.uses) & set(names)]
-        self._network.waits_for(waited)
+        uses = {transfer.name: transfer.uses for transfer in self._board_of.transfers()}
+        waited = {
+            name: [number for number, use in enumerate(own) if use in names]
+            for name, own in uses.items()
+            if not set(own).isdisjoint(names)
+        }
+        self._network.waits_for(list(waited))
         super().wait(names)
         self._network.waited_out(waited)
 
@@ -66,7 +76,7 @@ class UnikvSubject:
             self.storage = KVStorage(layout, device, waiter=waiter)
             self._transfers = TransferRounds(self.storage.chain, board)
         self._row_memory: RowMemory | None = None
-        if isinstance(device, RowMemoryDevice):
+        if _keeps_row_memory(device):
             self._row_memory = RowMemory(self.storage.requests, device)
         # The pages below the first one that a band can claim, which every book starts with.
         self._bands = [

@@ -28,6 +28,7 @@ from harness.mistakes import (
 from harness.network import NetworkState, connect, detach_sends
 from harness.pipeline import results_first
 from harness.problem import BrokenSubject
+from harness.relay import Relay
 from harness.requests import Holds, Phase, Prefix, Request
 from harness.rows import RowBook
 from harness.scenario import Setup
@@ -62,7 +63,7 @@ class World:
         books: the first rank's account of every band after the last operation.
         capacity_answers: refusals of takes and answers of reliefs that are not judged yet, each
             with the pages of every band that were asked for.
-        host, transfers, rows, states: the engine's account of each.
+        host, transfers, rows, states, relay: the engine's account of each.
         network: every rank's transfer engine; None where there are no peers.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
@@ -113,6 +114,7 @@ class World:
         self.host = HostTierState()
         self.rows = RowBook(setup, self.subjects[0].families)
         self.states = states_of(setup)
+        self.relay = Relay()
         self.stamps = Stamps().draw
 
     @property
@@ -186,8 +188,7 @@ class World:
     def take_with(self, name: str, pages: int, slots: int, *arguments: str) -> Answer | None:
         """Take through the call `name`, whose first arguments are given."""
         counts = tuple(slots if band == self.state_band else pages for band in self.band_range)
-        call = (name, *arguments, pages, slots)
-        answer = self.ask_for(counts, ("fits", pages, slots), call)
+        answer = self.ask_for(counts, ("fits", pages, slots), (name, *arguments, pages, slots))
         if answer is None:
             return None
         if not isinstance(answer, Answer):
@@ -197,8 +198,7 @@ class World:
             raise BrokenSubject
         self.truth.handed_out(self.owner_band, answer.ids)
         if len(answer.ids) != pages or len(answer.slots) != slots:
-            asked = (pages, slots)
-            self.truth.note("capacity", "take of another size", f"asked {asked}, got {answer!r}")
+            self.truth.note("capacity", "take of another size", f"{pages}, {slots}: {answer!r}")
             raise BrokenSubject
         if answer.slots:
             self.truth.handed_out(self.state_band, answer.slots)
@@ -370,7 +370,8 @@ class World:
         """A peer has written a request's whole prompt: it runs from now on."""
         self.running[request.name] = self.waiting.pop(request.name)
         request.phase = Phase.RUNNING
-        request.length, request.stateful = request.prompt, request.slot > 0
+        request.length = request.prompt
+        self.states.arrived(self, request)
         request.came_from = "peer"
         block_pages = self.setup.block_pages
         self.truth.remember_prefix(request.pages, 0, request.blocks, block_pages)

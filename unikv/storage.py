@@ -64,7 +64,8 @@ class KVStorage:
                 f"device {type(device).__name__}: has_streams is False; allowed: True, because the"
                 " order of streams and events is all that keeps a page from its next writer"
             )
-        if layout.host and not isinstance(device, CopyDevice):
+        copier = device if layout.host and isinstance(device, CopyDevice) else None
+        if layout.host and copier is None:
             raise BuildError(
                 f"device {type(device).__name__} has no copy_to_host and copy_from_host; allowed: a"
                 f" CopyDevice, because the layout has {len(layout.host)} pieces of host memory"
@@ -82,12 +83,12 @@ class KVStorage:
             self.requests = CheckedRequestTable(layout, device, invariants)
         self.ids = self.chain.ids
         self.host: HostTier | None = None
-        if layout.host and isinstance(device, CopyDevice):
+        if copier is not None:
             # The tier enqueues on the device itself: a witness only judges what the chain enqueues.
             if invariants.level is InvariantLevel.OFF:
-                self.host = HostTier(layout, self.chain, device, clearance)
+                self.host = HostTier(layout, self.chain, copier, clearance)
             else:
-                self.host = CheckedHostTier(layout, self.chain, device, invariants, clearance)
+                self.host = CheckedHostTier(layout, self.chain, copier, invariants, clearance)
 
     def audit(self, lengths: Mapping[int, Lengths] = NO_LENGTHS) -> list[Finding]:
         """Every broken rule of its state between two calls, at any level; none if all is well.

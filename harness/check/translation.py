@@ -7,8 +7,10 @@ the launch that uses them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from harness.world import World
+if TYPE_CHECKING:
+    from harness.world import World
 
 
 def compare(world: World, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:

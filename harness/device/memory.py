@@ -212,7 +212,7 @@ class ReadTables:
     """The metadata phase of a forward: request rows, then page map entries.
 
     `rows` are `(row, ids)`, the entries from the row's start.  `maps` are `(band, ids, pages)`.
-    `staged` are `(buffer, pages)`: the block tables that the host put there for this step.
+    `staged` are `(buffer, pages)`: the block tables that the host put there for this step, if any.
     """
 
     __slots__ = ("_maps", "_rows", "_staged")
@@ -221,7 +221,7 @@ class ReadTables:
         self,
         rows: Sequence[tuple[int, list[int]]],
         maps: Sequence[tuple[int, list[int], list[int]]],
-        staged: tuple[int, list[int]],
+        staged: tuple[int, list[int]] | None = None,
     ) -> None:
         self._rows = rows
         self._maps = maps
@@ -241,9 +241,10 @@ class ReadTables:
     run = start  # the second read would find the same
 
     def _read(self, image: Image) -> Mismatch | None:
-        buffer, tables = self._staged
-        if image.staging[buffer] != tables:
-            return Mismatch("staging", buffer)
+        if self._staged is not None:
+            buffer, tables = self._staged
+            if image.staging[buffer] != tables:
+                return Mismatch("staging", buffer)
         for row, ids in self._rows:
             if image.rows[row][: len(ids)] != ids:
                 return Mismatch("rows", row)

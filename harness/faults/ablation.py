@@ -33,14 +33,12 @@ class Edge:
     Attributes:
         name: who waits for whom.
         made_by: what creates it.
-        faults: ids of the faults that take out exactly it; empty where nothing reaches it.
-        waits_for: where nothing reaches it, what has to exist first.
+        faults: ids of the faults that take out exactly it.
     """
 
     name: str
     made_by: str
-    faults: tuple[str, ...] = ()
-    waits_for: str = ""
+    faults: tuple[str, ...]
 
 
 EDGES: tuple[Edge, ...] = (
@@ -135,10 +133,12 @@ EDGES: tuple[Edge, ...] = (
         "send start",
         ("send-behind-no-move", "send-behind-its-first-gate"),
     ),
+    Edge("own step for late work on F", "relayed commit", ("relayed-commit-without-a-step",)),
+    Edge("F <- S", "relayed commit", ("relayed-commit-ahead-of-the-schedule",)),
     Edge(
-        "own step for late work on F",
-        "relayed commit, state copy",
-        waits_for="commits that run after their step was recorded",
+        "S <- look-ups of a relayed commit",
+        "first table write after it",
+        ("relayed-commit-without-a-barrier",),
     ),
     Edge("S <- all of F", "row restore, row save", ("row-restored-behind-the-read-end",)),
     Edge("S <- restore before", "row restore", ("row-restored-on-another-stream",)),

@@ -268,8 +268,9 @@ FAULTS: tuple[Fault, ...] = (
         scenario="host_tier",
         rows=("B09",),
         ablates="CLEARANCE[backup copy, schedule]",
-        edge="backup <- schedule",
-        pair=("move write", "backup read"),
+        # A load that S has waited is over, and then only S has to be waited for.
+        edge="backup <- schedule|backup <- load",
+        pair=("move write|load write", "backup read"),
     ),
     Fault(
         id="backup-ahead-of-a-load",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harness.faults.fault import Fault
 from harness.faults.parts import become, in_chain, in_reclaim, in_world
@@ -69,15 +68,6 @@ class _KeepsAPage(Holds):
 class _KeepsASlot(World):
     def free_slots(self, slots: list[int]) -> None:
         super().free_slots(slots[:-1])
-
-
-class _PublishesTheStateOfMoreTokens(World):
-    def ask(self, name: str, *arguments: Any) -> Any:
-        if name == "record_step":
-            block_tokens = self.setup.block_pages * self.setup.page_slots
-            for request in self.requests.values():
-                request.checkpoint_length -= request.checkpoint_length % block_tokens
-        return super().ask(name, *arguments)
 
 
 class _CachesPagesInReverse(World):
@@ -152,14 +142,6 @@ FAULTS: tuple[Fault, ...] = (
         checks=("idle",),
         scenario="hybrid",
         rows=("B79",),
-    ),
-    Fault(
-        id="state-of-more-tokens",
-        planted="a prefix is cached with a state that covers more tokens than its blocks",
-        plant=in_world(_PublishesTheStateOfMoreTokens),
-        checks=("content",),
-        scenario="hybrid",
-        rows=("B141",),
     ),
     Fault(
         id="prefix-pages-out-of-order",

@@ -7,15 +7,15 @@ does not end where the fault was seen for the first time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import cast
 
 from harness.faults.fault import Fault, Ground
 from harness.faults.hunt import OPERATIONS, SEEDS_MAX
 from harness.faults.trials import AT_ONCE, try_seed, try_trace
-from harness.ops import Operation
+from harness.known_runs import KnownRuns, Watch
 from harness.ops.base import Op
-from harness.runner import run_seed, run_trace
+from harness.runner import run_seed
 from harness.scenario import Scenario, Setup
 from harness.shrinking import Run
 from harness.violation import Violation
@@ -55,13 +55,13 @@ def failing_runs(
             yield Failing(name, seed, setup, trace, seen) if seen is not None else None
 
 
-def runner_for(fault: Fault) -> Run:
-    """Runs given operations in a new world with the fault."""
+def runner_for(fault: Fault, watch: Watch = nullcontext) -> Run:
+    """Runs given operations in new worlds with the fault; `watch` ends what never comes back."""
+
+    if fault.ground is Ground.OPERATIONS:
+        return KnownRuns(fault.id, watch=watch)
 
     def run(setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
-        if fault.ground is Ground.OPERATIONS:
-            trace = cast(Sequence[Operation], operations)
-            return run_trace(setup, trace, plant=fault.id).violations
         return try_trace(fault, setup, operations, AT_ONCE).violations
 
     return run

@@ -94,7 +94,7 @@ class _TakesTheDeadlineForTheEnd(NotedWaiter):
         try:
             super().wait(names)
         except TransferError:
-            self._network.waited_out([])
+            self._network.waited_out({})
 
 
 def _judge_alone_on_the_first_rank(world: World) -> None:

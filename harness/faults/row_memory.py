@@ -7,6 +7,7 @@ from harness.device.row_memory import RowMemorySpace
 from harness.engine import Engine
 from harness.faults.fault import Fault, Plant
 from harness.faults.parts import become, in_rows, subjects
+from harness.requests import Phase, Request
 from harness.rows import RowBook
 from harness.world import World
 from unikv.alloc.clearance import CLEARANCE, Clearance, InFlight, Toucher
@@ -145,6 +146,31 @@ def _save_views(world: World) -> None:
     world.device.row_memory.sources = {}
 
 
+class _ForgetsWhatWasParked(RowBook):
+    """Requests that come back from host memory get their pages back and not their row."""
+
+    def take(self, world: World, request: Request) -> None:
+        super().take(world, request)
+        if request.phase is Phase.LOADING:
+            request.saved = None
+
+
+def _forget_what_was_parked(world: World) -> None:
+    become(world.rows, _ForgetsWhatWasParked)
+
+
+class _RestoresBeforeTheReset(RowMemory):
+    """Writes a row whole and leaves it marked, so that the next launch resets it."""
+
+    __slots__ = ()
+
+    def restore(self, row: int, content: RowContent) -> None:
+        was_marked = self._table.resets.is_marked(row)
+        super().restore(row, content)
+        if was_marked:
+            self._table.resets.mark(row)
+
+
 FAULTS: tuple[Fault, ...] = (
     Fault(
         id="row-reset-at-hand-out",
@@ -224,5 +250,21 @@ FAULTS: tuple[Fault, ...] = (
         checks=("content",),
         scenario="rows",
         rows=("B43",),
+    ),
+    Fault(
+        id="resumed-row-not-restored",
+        planted="a request that comes back from host memory gets its pages back, and its row stays"
+        " as a launch has reset it",
+        plant=_forget_what_was_parked,
+        checks=("content",),
+        scenario="host_tier",
+    ),
+    Fault(
+        id="resumed-row-restored-before-its-reset",
+        planted="a row that nobody has reset is written whole and stays marked, so the launch that"
+        " brings its holder back resets it",
+        plant=in_row_memory(_RestoresBeforeTheReset),
+        checks=("content",),
+        scenario="host_tier",
     ),
 )

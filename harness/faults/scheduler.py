@@ -59,22 +59,63 @@ class _WritesFinishedRows(World):
 
     def ask(self, name: str, *arguments: Any) -> Any:
         if name == "launch_step" and self.late_page:
-            _write_page(self, arguments[0], self.late_page)
+            _write_page(self, arguments[0], self.owner_band, self.late_page)
             self.late_page = 0
         return super().ask(name, *arguments)
+
+
+class _WritesWhatIsBackedUp(World):
+    """Fills up the last page of a cached prefix, which the backup of that prefix still reads."""
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "launch_step":
+            band = self.owner_band
+            for unit in _under_a_backup(self):
+                _write_page(self, arguments[0], band, self.device.program.maps[band][unit])
+        return super().ask(name, *arguments)
+
+
+class _RecordsWhatIsBackedUp(World):
+    """Says of a step that it has written such a page."""
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "record_step":
+            number, event, writes = arguments
+            owner = [*writes[self.owner_band], *_under_a_backup(self)]
+            arguments = (number, event, (*writes[: self.owner_band], owner))
+        return super().ask(name, *arguments)
+
+
+def _under_a_backup(world: World) -> list[int]:
+    """Ids of a page of every cached prefix whose submitted backup is not over."""
+    backups = world.host.backups.values()
+    blocks = [backup.blocks for backup in backups if backup.event is not None]
+    return [world.prefixes[key].pages[-1] for key in blocks if key in world.prefixes]
 
 
 class _PadsTheLastPage(World):
     def ask(self, name: str, *arguments: Any) -> Any:
         if name == "launch_step":
             last = self.layout.total_bytes // self.layout.bands[-1].page_bytes - 1
-            _write_page(self, arguments[0], last)
+            _write_page(self, arguments[0], self.owner_band, last)
         return super().ask(name, *arguments)
 
 
-def _write_page(world: World, step: int, page: int) -> None:
-    """One more write of the forward `step`, to a page of the owner that is none of its batch's."""
-    band = world.owner_band
+class _RunsOnWhileItLeaves(World):
+    """A request decodes one more token while a peer reads its state."""
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        if name == "launch_step":
+            for request in self.waiting.values():
+                slot = self.states.slot_of(self, request)
+                if request.phase is Phase.LEAVING and slot:
+                    band = self.state_band
+                    _write_page(self, arguments[0], band, self.device.program.maps[band][slot])
+        return super().ask(name, *arguments)
+
+
+def _write_page(world: World, step: int, band: int, page: int) -> None:
+    """One more write of the forward `step`, to a page that is none of its batch's."""
     size = world.layout.bands[band].page_bytes
     low, high = page * size, page * size + size
     body = RunBody([], [], [(low, high, world.stamps(size // CELL_BYTES))], [])
@@ -97,26 +138,6 @@ class _ShortAtABlockEdge(World):
         answer = super().take(pages - 1, slots)
         # The last page has to do for two.
         return answer and Answer([*answer.ids, answer.ids[-1]], answer.slots)
-
-
-class _ReadsAStateNobodyWrote(World):
-    def ask(self, name: str, *arguments: Any) -> Any:
-        if name == "append_row":
-            for request in self.requests.values():
-                request.stateful = request.slot > 0
-        return super().ask(name, *arguments)
-
-
-class _ResumesWithoutTheCopy(World):
-    def ask(self, name: str, *arguments: Any) -> Any:
-        if name == "append_row":
-            for request in self.requests.values():
-                if request.source_key:
-                    # Whoever matched the prefix was to copy its state; the forward believes it.
-                    self.prefixes[request.source_key].locks -= 1
-                    request.source, request.source_key = 0, ()
-                    request.stateful = True
-        return super().ask(name, *arguments)
 
 
 class _DrainsTheNextLife(World):
@@ -258,28 +279,36 @@ FAULTS: tuple[Fault, ...] = (
         rows=("B83", "B89"),
     ),
     Fault(
+        id="page-written-under-its-backup",
+        planted="a forward writes a page of a cached prefix that a backup still reads",
+        plant=in_world(_WritesWhatIsBackedUp),
+        checks=("ordering",),
+        scenario="host_tier",
+        edge="<- backup",
+        pair=("backup read", "body write"),
+    ),
+    Fault(
+        id="page-recorded-under-its-backup",
+        planted="a step is recorded as the writer of a page that a backup still reads",
+        plant=in_world(_RecordsWhatIsBackedUp),
+        checks=("ownership",),
+        scenario="host_tier",
+    ),
+    Fault(
+        id="state-written-while-it-is-sent",
+        planted="a request runs on while a peer reads its state, which it was handed over with",
+        plant=in_world(_RunsOnWhileItLeaves),
+        checks=("content", "ordering"),
+        scenario="everything",
+        edge="<- peer",
+        pair=("send read", "body write"),
+    ),
+    Fault(
         id="block-edge-short",
         planted="an engine takes one page less than its tokens need and writes the last one twice",
         plant=in_world(_ShortAtABlockEdge),
         checks=("content",),
         rows=("B73", "B95"),
-    ),
-    Fault(
-        id="state-read-before-written",
-        planted="a request starts from the state slot it was given as if somebody had written it",
-        plant=in_world(_ReadsAStateNobodyWrote),
-        checks=("initialised", "translation"),
-        scenario="hybrid",
-        rows=("B25",),
-    ),
-    Fault(
-        id="state-copy-not-carried",
-        planted="a request that resumes a cached prefix reads its own state slot, into which nobody"
-        " has copied the prefix's state",
-        plant=in_world(_ResumesWithoutTheCopy),
-        checks=("initialised", "translation"),
-        scenario="hybrid",
-        rows=("B25",),
     ),
     Fault(
         id="result-applied-to-the-next-life",

@@ -11,7 +11,7 @@ from harness.states import StateWork, Tracked
 from harness.subject import Answer
 from harness.world import World
 from unikv.cache.state_slots import StateSlots
-from unikv.cache.state_step import SINK, Checkpoint, Content, SlotState
+from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, Content, Ending, SlotState
 from unikv.ids.unit_ids import MintedIds
 
 
@@ -62,6 +62,61 @@ class _TakesTheFirstStateForWritten(StateSlots):
 
     def _is_for_checkpoints(self, slot: int) -> bool:
         return any(held.tracking == slot for held in self._requests.values())
+
+
+class _TakesTheFirstSlotForWritten(StateSlots):
+    __slots__ = ()
+
+    def admit(self, name: str, slots: Sequence[int], start: Checkpoint) -> None:
+        super().admit(name, slots, start)
+        if start == NO_CHECKPOINT:
+            self._states[slots[0]] = SlotState(Content.WRITTEN, 0, SINK)
+
+
+class _BelievesInACopy(StateSlots):
+    """Whoever matched the prefix was to copy its state, and the forward relies on that."""
+
+    __slots__ = ()
+
+    def admit(self, name: str, slots: Sequence[int], start: Checkpoint) -> None:
+        super().admit(name, slots, start)
+        if start != NO_CHECKPOINT:
+            self._states[slots[0]] = SlotState(Content.WRITTEN, start.length, SINK)
+
+
+class _SaysOneTokenLess(StateSlots):
+    """A checkpoint goes by the end of the blocks before the last token."""
+
+    __slots__ = ()
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        slot, length = super().checkpoint(name)
+        return Checkpoint(slot, max(0, length - 1))
+
+    def take_checkpoint(self, name: str, slots: Sequence[int]) -> Checkpoint:
+        taken = super().take_checkpoint(name, slots)
+        held = self.held(name).slot
+        if self._states[held].source == taken.slot:
+            self._states[held] = SlotState(Content.RESUMING, taken.length + 1, taken.slot)
+        self._states[taken.slot] = SlotState(Content.WRITTEN, taken.length, SINK)
+        return taken
+
+    def end_into_tree(self, name: str) -> Ending:
+        ending = super().end_into_tree(name)
+        slot, length = ending.checkpoint
+        self._states[slot] = SlotState(Content.WRITTEN, length, SINK)
+        return ending
+
+
+class _ClearsWhatWasFilled(StateSlots):
+    """A slot is fresh when it is handed out, whatever a load or a peer has brought there."""
+
+    __slots__ = ()
+
+    def filled(self, slot: int) -> None:
+        super().filled(slot)
+        if slot not in self._tree:
+            self._states[slot] = self._states[slot]._replace(content=Content.STALE)
 
 
 class _ClearsOnlyOnce(Tracked):
@@ -150,6 +205,31 @@ class _KeepsItsPlans(Tracked):
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
+        id="state-read-before-written",
+        planted="a request starts from the state slot it was given as if somebody had written it",
+        plant=in_slots(_TakesTheFirstSlotForWritten),
+        checks=("initialised", "translation"),
+        scenario="hybrid",
+        rows=("B25",),
+    ),
+    Fault(
+        id="state-copy-not-carried",
+        planted="a request that resumes a cached prefix reads its own state slot, into which nobody"
+        " has copied the prefix's state",
+        plant=in_slots(_BelievesInACopy),
+        checks=("initialised", "translation"),
+        scenario="hybrid",
+        rows=("B25",),
+    ),
+    Fault(
+        id="state-of-more-tokens",
+        planted="a prefix is cached with a state that covers more tokens than its blocks",
+        plant=in_slots(_SaysOneTokenLess),
+        checks=("content",),
+        scenario="hybrid",
+        rows=("B141",),
+    ),
+    Fault(
         id="replacement-slot-uncleared",
         planted="the slot that a request goes on with, after the tree has taken its own, counts as"
         " written",
@@ -174,6 +254,13 @@ FAULTS: tuple[Fault, ...] = (
         checks=("initialised",),
         scenario="rows",
         rows=("B25",),
+    ),
+    Fault(
+        id="brought-state-cleared",
+        planted="a request whose state a load or a peer has brought starts from a fresh one",
+        plant=in_slots(_ClearsWhatWasFilled),
+        checks=("content",),
+        scenario="everything",
     ),
     Fault(
         id="state-written-in-the-trees-slot",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.ops.base import Op, Outcome
+from harness.ops.hand_over import HandOver
 from harness.ops.host_tier import (
     Acknowledge,
     BeginBackup,
@@ -29,7 +30,15 @@ from harness.ops.receives import PublishReceive, RetireReceived
 from harness.ops.requests import Abort, Admit, Arrive, Chunk, Decode, Finish, Retract
 from harness.ops.retraction import BeginResume, BeginSave
 from harness.ops.rows import Pause, RestoreRow, Resume
-from harness.ops.steps import Barrier, Launch, Process, Record, RecordUnknown, SharedReadEnd
+from harness.ops.steps import (
+    Barrier,
+    Launch,
+    Process,
+    Record,
+    RecordUnknown,
+    RelayCommit,
+    SharedReadEnd,
+)
 from harness.ops.time import Complete, HostSync, IdleCheck
 from harness.ops.windows import Advance, Checkpoint
 
@@ -67,6 +76,7 @@ Operation = (
     | BeginSend
     | AddPart
     | CloseSend
+    | HandOver
     | AbortTransfer
     | FailTransfer
     | Round
@@ -81,6 +91,7 @@ Operation = (
     | Resume
     | RestoreRow
     | FinishCached
+    | RelayCommit
     | Complete
     | HostSync
     | IdleCheck
@@ -118,6 +129,7 @@ __all__ = [
     "FinishCached",
     "Flush",
     "ForgetAbort",
+    "HandOver",
     "HostSync",
     "IdleCheck",
     "Launch",
@@ -132,6 +144,7 @@ __all__ = [
     "PublishReceive",
     "Record",
     "RecordUnknown",
+    "RelayCommit",
     "Relieve",
     "RestoreRow",
     "Resume",

@@ -82,6 +82,7 @@ class BeginLoad(Op, frozen=True, tag="begin_load"):
         if load is None:
             return Outcome.REFUSED
         prefix = world.prefixes[self.blocks] = load.prefix
+        world.states.adopt(world, prefix)
         block_pages = world.setup.block_pages
         world.truth.remember_prefix(prefix.pages, prefix.slot, self.blocks, block_pages)
         saved.readers += 1
@@ -133,6 +134,8 @@ class SubmitCopy(Op, frozen=True, tag="submit_copy"):
             load.prefix.locks -= 1
             if load.parked:
                 resume(world, load)
+            else:
+                world.states.adopted(world, load.prefix)
             world.probes["load_submitted"] += 1
             return Outcome.DONE
         return Outcome.SKIPPED
@@ -180,6 +183,7 @@ class CancelCopy(Op, frozen=True, tag="cancel_copy"):
             return Outcome.DONE
         if load is None or load.events or _is_shared(world, load):
             return Outcome.SKIPPED
+        world.states.dropped(world, load.prefix.slot)
         free_load(world, self.copy, load)
         world.probes["load_cancelled_named" if load.is_named else "load_cancelled_reserved"] += 1
         del world.prefixes[load.blocks]

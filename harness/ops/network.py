@@ -17,10 +17,12 @@ from harness.network import (
     free_rows,
     give_up_receive,
     hear_answers,
+    left,
     note_admission,
 )
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import pages_for
+from harness.parked import contents_of
 from harness.peers import PEER_NAMES
 from harness.requests import Phase, Request
 from harness.world import World
@@ -55,7 +57,8 @@ class BeginReceive(Op, frozen=True, tag="begin_receive"):
         world.rows.take(world, request)
         request.window_first = [0] * len(world.setup.bands)
         request.pages = list(answer.ids)
-        request.slot = answer.slots[0] if answer.slots else 0
+        if answer.slots:
+            world.states.expect(world, request, answer.slots[0], request.prompt)
         world.ask("append_row", request.row, list(request.pages))
         world.truth.transfers.held[self.transfer] = _rows_of(world, request)
         world.transfers.receives[self.transfer] = Receive(self.request)
@@ -124,6 +127,7 @@ class AddPart(Op, frozen=True, tag="add_part"):
             world.probes[f"sent_on_from_{request.came_from}"] += 1
         send.queued = whole
         send.parts += 1
+        send.contents.append(contents_of(world, ids))
         world.probes["send_part_queued"] += 1
         return Outcome.DONE
 
@@ -198,12 +202,15 @@ def hold_round(world: World) -> bool:
         return hear_answers(world) > 0
     report = world.ask("transfer_round")
     state.even_out(world.device.operation)
+    over: list[tuple[Send, str]] = []
     for name in report.isolated:
         state.isolated.add(name)
         world.probes["transfer_quarantined"] += 1
         receive = state.receives.get(name)
         if receive is not None and receive.request:
             free_rows(world, name, receive)
+        if name in state.sends:
+            over.append((state.sends[name], "isolated"))
     for name, outcome in report.ended:
         world.truth.transfer_over(name)
         state.isolated.discard(name)
@@ -215,6 +222,7 @@ def hold_round(world: World) -> bool:
             world.truth.note("ledger", "send over with parts left", text)
         if send is not None:
             send.unlock()
+            over.append((send, outcome))
         receive = state.receives.pop(name, None)
         world.probes[f"transfer_{outcome}"] += 1
         if receive is None or not receive.request:
@@ -223,6 +231,10 @@ def hold_round(world: World) -> bool:
             world.received(world.requests[receive.request])
         else:
             free_rows(world, name, receive)
+    for send, outcome in over:
+        # Only now, because a request that leaves gives up its other sends, which may be over too.
+        if send.takes_over and send.request:
+            left(world, send, outcome)
     answers = hear_answers(world)
     return bool(report.isolated or report.ended or answers or world.ports[0].handed_over())
 
@@ -241,6 +253,7 @@ def _rows_of(world: World, request: Request) -> list[list[int]]:
     ids: list[list[int]] = [[] for _ in world.setup.bands]
     for band in world.token_bands:
         ids[band] = list(request.pages)
-    if request.slot:
-        ids[world.state_band] = [request.slot]
+    slot = world.states.slot_of(world, request)
+    if slot:
+        ids[world.state_band] = [slot]
     return ids

@@ -42,11 +42,6 @@ class CachePrefix(Op, frozen=True, tag="cache_prefix"):
         setup = world.setup
         block_tokens = setup.block_pages * setup.page_slots
         count = min(request.length // block_tokens, len(request.blocks))
-        if world.state_band >= 0:
-            # State can be resumed only where it was copied, so the last block must end there.
-            end = request.checkpoint_length if request.checkpoint else 0
-            on_grid = end % block_tokens == 0 and end <= count * block_tokens
-            count = end // block_tokens if on_grid else 0
         if not count:
             return Outcome.SKIPPED
         blocks = request.blocks[:count]
@@ -60,12 +55,8 @@ class CachePrefix(Op, frozen=True, tag="cache_prefix"):
             if request.window_first[band] > first:
                 return Outcome.SKIPPED
             tails.append(pages[first:])
-        slot = request.checkpoint if world.state_band >= 0 else 0
-        if slot:
-            # The tree takes the checkpoint; the request must be given another before its next one.
-            request.checkpoint = request.checkpoint_length = 0
         world.hold(pages, tails)
-        world.prefixes[blocks] = Prefix(blocks, pages, tails, slot)
+        world.prefixes[blocks] = Prefix(blocks, pages, tails, 0)
         world.probes["prefix_cached"] += 1
         return Outcome.DONE
 
@@ -81,8 +72,7 @@ class EvictPrefix(Op, frozen=True, tag="evict_prefix"):
                 if world.host.is_copying(key):
                     world.probes["evicted_under_a_copy"] += 1
                 world.let_go(prefix.pages, prefix.tails)
-                if prefix.slot:
-                    world.states.dropped(world, prefix.slot)
+                world.states.dropped(world, prefix.slot)
                 world.free_slots([prefix.slot] if prefix.slot else [])
                 return Outcome.DONE
         return Outcome.SKIPPED
@@ -104,6 +94,7 @@ class FinishCached(Op, frozen=True, tag="finish_cached"):
         blocks = checkpoint_blocks(world, request)
         if not blocks:
             return Outcome.SKIPPED
+        world.relay.before(world, (request,))
         _hold_prefix(world, request, blocks, states.end_into_cache(world, request))
         world.release(request)
         world.forget(request)
@@ -138,11 +129,13 @@ def _take_checkpoint(world: World, states: Tracked, request: Request) -> Outcome
             world.probes["replacement_refused"] += 1
             return Outcome.REFUSED
         slots = answer.slots
+    world.relay.before(world, (request,))
     checkpoint = answer_of(world, states.slots.take_checkpoint, request.name, slots)
     prefix = _hold_prefix(world, request, blocks, checkpoint.slot)
     if states.slots.state_of(states.slots.held(request.name).slot).source == checkpoint.slot:
         states.resume(request, prefix)
     world.probes["checkpoint_donated"] += 1
+    world.probes["checkpoint_donated_from_elsewhere"] += bool(request.came_from)
     return Outcome.DONE
 
 

@@ -6,7 +6,7 @@ from harness.network import Send
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.host_tier import Blocks
 from harness.ops.network import Peer
-from harness.parked import saved_ids_of
+from harness.parked import contents_of, saved_ids_of
 from harness.peers import PEER_NAMES
 from harness.world import World
 from unikv.errors import TransferError
@@ -52,11 +52,13 @@ class AddPrefix(Op, frozen=True, tag="add_prefix"):
             world.synchronize_step()
         # Who wrote them last is forgotten, but no step that comes later writes them.
         through = world.step_count if world.setup.overlap else 0
-        answer = world.ask("add_part", self.transfer, saved_ids_of(world, prefix), through)
+        ids = saved_ids_of(world, prefix)
+        answer = world.ask("add_part", self.transfer, ids, through)
         if isinstance(answer, TransferError):
             return Outcome.REFUSED
         if world.host.loads_of(prefix.pages, prefix.slot):
             send.under_load.add(0)
         send.queued, send.parts = len(prefix.pages), 1
+        send.contents.append(contents_of(world, ids))
         world.probes["prefix_queued_for_a_peer"] += 1
         return Outcome.DONE

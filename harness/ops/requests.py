@@ -202,7 +202,7 @@ class Retract(Op, frozen=True, tag="retract"):
 
 
 def _end(world: World, request: Request) -> Outcome:
-    if request.phase in (Phase.RUNNING, Phase.PAUSED):
+    if request.phase in (Phase.RUNNING, Phase.PAUSED, Phase.LEAVING):
         _note_running(world, request)
         world.release(request)
     world.forget(request)

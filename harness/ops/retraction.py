@@ -75,6 +75,5 @@ def _is_whole(world: World, request: Request) -> bool:
     """Whether a request has run anything, all of which its own pages and slot hold."""
     if not request.length or request.source:
         return False
-    if world.state_band >= 0 and not request.stateful:
-        return False
-    return not world.host.waits_for_submission(request.pages, request.slot)
+    slot = world.states.slot_of(world, request)
+    return not world.host.waits_for_submission(request.pages, slot)

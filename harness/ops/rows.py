@@ -21,6 +21,7 @@ class Pause(Op, frozen=True, tag="pause"):
         request = world.requests.get(self.request)
         if not world.rows.is_kept or request is None or request.phase is not Phase.RUNNING:
             return Outcome.SKIPPED
+        world.relay.before(world, (request,))
         world.rows.save(world, request)
         world.rows.give_back(world, request)
         world.paused[request.name] = world.running.pop(request.name)

@@ -9,7 +9,7 @@ from msgspec import Meta
 from harness.forward import launch_step
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import REQUESTS_MAX
-from harness.pipeline import awaits_result
+from harness.pipeline import awaits_result, is_full
 from harness.requests import Phase
 from harness.world import World
 
@@ -25,7 +25,7 @@ class Launch(Op, frozen=True, tag="launch"):
         if world.open_step is not None:
             world.record_open_step()
             world.probes["recorded_implicitly"] += 1
-        if len(world.steps) >= world.setup.steps_in_flight:
+        if is_full(world):
             return Outcome.SKIPPED
         batch = []
         for name in dict.fromkeys(self.requests):
@@ -38,6 +38,7 @@ class Launch(Op, frozen=True, tag="launch"):
                 batch.append(request)
         if not batch:
             return Outcome.SKIPPED
+        world.relay.before(world, batch)
         if world.steps:
             world.probes["launched_over_a_running_step"] += 1
         if world.unsynced_step is not None:
@@ -129,5 +130,21 @@ class Process(Op, frozen=True, tag="process"):
             return Outcome.DONE
         if not world.steps:
             return Outcome.SKIPPED
+        world.relay.through(world, world.steps[0].number)
         world.process_oldest_step()
+        return Outcome.DONE
+
+
+class RelayCommit(Op, frozen=True, tag="relay_commit"):
+    """Another stage relays what it accepted of the oldest step that left that to it.
+
+    A trace that lost it is still a correct engine: the commit is made up before its step is
+    processed, and before a request of it runs again or loses its row.
+    """
+
+    def apply(self, world: World) -> Outcome:
+        """Enqueue the commit, which looks up where rows and slots are now."""
+        if not world.relay.left:
+            return Outcome.SKIPPED
+        world.relay.commit(world)
         return Outcome.DONE

@@ -61,6 +61,7 @@ class IdleCheck(Op, frozen=True, tag="idle_check"):
 
     def apply(self, world: World) -> Outcome:
         """Come to rest; the idle check looks afterwards."""
+        world.relay.through(world, world.step_count)
         world.come_to_rest()
         for copy in world.host.submitted():
             acknowledge(world, copy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.library import answer_of
 from harness.network import has_queued_parts
 from harness.ops.base import Name, Op, Outcome
-from harness.requests import Phase, Request
+from harness.requests import Phase
 from harness.states import Tracked
 from harness.world import World
 from unikv.advance import first_needed_page, first_retained_page
@@ -41,39 +41,24 @@ class Advance(Op, frozen=True, tag="advance"):
 
 
 class Checkpoint(Op, frozen=True, tag="checkpoint"):
-    """A request gets a slot into which its next step copies the state it ends with."""
+    """A request gets a slot for the grid boundary that its next step comes to."""
 
     request: Name
 
     def apply(self, world: World) -> Outcome:
-        """Take the slot, or reuse the one it has."""
+        """Take the slot, or let the step run without it, which then skips the boundary."""
         request = world.requests.get(self.request)
-        if request is None or request.phase is not Phase.RUNNING or request.checkpoint_due:
+        if request is None or request.phase is not Phase.RUNNING or not request.prepared:
             return Outcome.SKIPPED
-        if world.state_band < 0 or not request.prepared:
+        if not isinstance(world.states, Tracked):
             return Outcome.SKIPPED
-        if isinstance(world.states, Tracked):
-            return _give_tracking_slot(world, world.states, request)
-        if not request.checkpoint:
-            answer = world.take(0, 1)
-            if answer is None:
-                return Outcome.REFUSED
-            request.checkpoint = answer.slots[0]
-        request.checkpoint_due = True
-        request.checkpoint_length = 0
+        slots = world.states.slots
+        if not answer_of(world, slots.lacks_tracking_slot, request.name, request.prepared):
+            return Outcome.SKIPPED
+        answer = world.take(0, 1)
+        if answer is None:
+            world.probes["tracking_slot_refused"] += 1
+            return Outcome.REFUSED
+        answer_of(world, slots.give_tracking_slot, request.name, answer.slots[0])
         world.probes["checkpoint_taken"] += 1
         return Outcome.DONE
-
-
-def _give_tracking_slot(world: World, states: Tracked, request: Request) -> Outcome:
-    """The next step comes to a boundary and finds a slot there; without one it lets it go."""
-    slots = states.slots
-    if not answer_of(world, slots.lacks_tracking_slot, request.name, request.prepared):
-        return Outcome.SKIPPED
-    answer = world.take(0, 1)
-    if answer is None:
-        world.probes["tracking_slot_refused"] += 1
-        return Outcome.REFUSED
-    answer_of(world, slots.give_tracking_slot, request.name, answer.slots[0])
-    world.probes["checkpoint_taken"] += 1
-    return Outcome.DONE

@@ -81,14 +81,13 @@ def row_lines() -> list[str]:
 
 
 def edge_lines(hunts: Sequence[Hunted]) -> list[str]:
-    """Every edge with the smallest trace that collides without it, then those that wait."""
+    """Every edge with the smallest trace that collides without it."""
     by_fault = {hunted.fault: hunted for hunted in hunts}
     lines = [f"{'edge':44}  {'made by':32}  {'operations':>10}  collide: without"]
     for edge in EDGES:
         for fault in edge.faults:
             if fault in by_fault:
                 lines.append(f"{edge.name:44}  {edge.made_by:32}  {_witness(by_fault[fault])}")
-    lines += [f"{edge.name:44}  waits for {edge.waits_for}" for edge in EDGES if edge.waits_for]
     return lines
 
 

@@ -12,9 +12,11 @@ from harness.case import Case
 from harness.report.environment import environment
 from harness.report.html import report_html
 from harness.report.markdown import report_markdown
-from harness.report.repro import repro
+from harness.report.repro import can_be_imported, repro
 from harness.report.story import tell
 from harness.report.timeline import timeline
+from harness.unikv_subject import UnikvSubject
+from harness.world import SubjectFactory
 
 REPORT = "report.md"
 """The file that a person reads first."""
@@ -23,21 +25,25 @@ PAGE = "report.html"
 REPRO = "repro.py"
 
 
-def files_of(case: Case, replay: str) -> Mapping[str, bytes]:
+def files_of(
+    case: Case, replay: str, subject: SubjectFactory = UnikvSubject
+) -> Mapping[str, bytes]:
     """The files of a failing case, beside the case itself; `replay` is the command that shows it.
 
     Returns:
-        Nothing where one more run does not fail as the case was stored: then there is nothing to
-        tell, and whatever was written before says more.
+        Nothing where one more run of the subject does not fail as the case was stored: then there
+        is nothing to tell, and whatever was written before says more.  There is no test where the
+        subject is none that another module can import.
     """
-    story = tell(case, replay)
+    story = tell(case, replay, subject)
     if story is None:
         return {}
+    tests = {REPRO: repro(case, REPRO, subject).encode()} if can_be_imported(subject) else {}
     return {
         REPORT: report_markdown(story).encode(),
         PAGE: report_html(story).encode(),
         "timeline.json": timeline(story),
-        REPRO: repro(case, REPRO).encode(),
+        **tests,
         "env.json": environment(),
     }
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.report.story import Story
-from harness.report.text import describe
+from harness.report.text import counted, describe
 
 OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
@@ -39,7 +39,7 @@ def report_markdown(story: Story) -> str:
         lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
     lines += ["", "**See it again**", "", *_fenced([story.replay])]
     lines += _sides(story)
-    lines += ["", f"## The {len(case.operations)} operations", ""]
+    lines += ["", f"## {_title(len(case.operations))}", ""]
     lines += [_found_in(story), "", *_fenced(operation_lines(story))]
     lines += _histories(story)
     lines += _arena(story)
@@ -56,7 +56,7 @@ def operation_lines(story: Story) -> list[str]:
     lines, expected = [], 0
     for at in shown:
         if at > expected:
-            lines.append(f"      ... {at - expected} operations left out ...")
+            lines.append(f"      ... {counted(at - expected, 'operation')} left out ...")
         outcome = "" if frames[at].outcome == "done" else f"   ({frames[at].outcome})"
         lines.append(f"{marks.get(at, ' ')} {at:5}  {describe(frames[at].operation)}{outcome}")
         expected = at + 1
@@ -86,13 +86,19 @@ def _fenced(lines: Sequence[str]) -> list[str]:
     return ["```text", *(" ".join(line.splitlines()) for line in lines), "```"]
 
 
+def _title(operations: int) -> str:
+    return "The operation" if operations == 1 else f"The {operations} operations"
+
+
 def _found_in(story: Story) -> str:
     case = story.case
+    seen = "`!` marks the one after which it was seen."
+    if story.sides:
+        whose = "operations of the accesses" if len(story.sides) > 1 else "operation of the access"
+        seen = f"`>` marks the {whose}, `!` the one after which it was seen."
     return (
-        f"Scenario {escaped(case.scenario)}, seed {case.seed}, {case.setup.ranks}"
-        f" {'rank' if case.setup.ranks == 1 else 'ranks'}, planted fault"
-        f" {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}."
-        " `>` marks the operations of the accesses, `!` the one after which it was seen."
+        f"Scenario {escaped(case.scenario)}, seed {case.seed}, {counted(case.setup.ranks, 'rank')},"
+        f" planted fault {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}. {seen}"
     )
 
 
@@ -151,13 +157,13 @@ def _arena(story: Story) -> list[str]:
     ]
     head = ("band", "page bytes", "span", "live", "holes", "pending", "fixed", "unclaimed above it")
     names = ", ".join(row.name for row in story.bands)
+    order = f" A list of counts means {escaped(names)}, in this order." if len(rows) > 1 else ""
     return [
         "",
         "## The arena when it was seen",
         "",
         f"{setup.total_bytes} bytes, of which the first {setup.sink_bytes} are the sink. Bands from"
-        f" the low end to the high end, by rank 0's account. A list of counts means"
-        f" {escaped(names)}, in this order.",
+        f" the low end to the high end, by rank 0's account.{order}",
         "",
         *table(head, rows),
     ]

@@ -297,7 +297,7 @@ class RecordingRun(Run):
         )
 
 
-def record(case: Case) -> Recording:
+def record(case: Case, subject: SubjectFactory = UnikvSubject) -> Recording:
     """Run a case once more and write everything down, up to its first violation."""
     runs: list[RecordingRun] = []
 
@@ -305,7 +305,7 @@ def record(case: Case) -> Recording:
         runs.append(RecordingRun(setup, plant, subject))
         return runs[-1]
 
-    run_trace(case.setup, case.operations, plant=case.plant, build=build)
+    run_trace(case.setup, case.operations, plant=case.plant, subject=subject, build=build)
     return runs[0].recording()
 
 

@@ -16,7 +16,9 @@ from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
 from harness.report.recording import STATE_MASK, LaunchNote, Recording
 from harness.report.text import describe
+from harness.unikv_subject import UnikvSubject
 from harness.violation import AccessNote, Violation
+from harness.world import SubjectFactory
 
 SUBMISSION = "submission"
 
@@ -122,9 +124,9 @@ class Story:
         return {self.violation.operation: "!"} | accesses
 
 
-def tell(case: Case, replay: str) -> Story | None:
+def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Story | None:
     """The story of a case, from one more run of it; None if it does not fail as it was stored."""
-    recording = record(case)
+    recording = record(case, subject)
     signature = case.violation.signature
     if not recording.violations or recording.violations[0].signature != signature:
         return None

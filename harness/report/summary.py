@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from harness.check import PROMISES
 from harness.probes import PROBES
+from harness.report.text import counted
 from harness.sweep.findings import Findings
 from harness.sweep.tally import Tally, never_ran
 from harness.sweep.workload import About, SeedWork
@@ -40,8 +41,8 @@ def summary_lines(tally: Tally, probes: Collection[str]) -> list[str]:
     wanted = sum(1 for name in probes if tally.probes[name])
     missing = ", ".join(name for name in probes if not tally.probes[name])
     return [
-        f"operations  {tally.operations} tried in {tally.seeds} seeds: {tally.applied} applied,"
-        f" {tally.refused} refused, {tally.skipped} skipped;"
+        f"operations  {tally.operations} tried in {counted(tally.seeds, 'seed')}:"
+        f" {tally.applied} applied, {tally.refused} refused, {tally.skipped} skipped;"
         f" {tally.operations_per_second()} applied per second of one core",
         f"pages       {rates['moves']} moves, {rates['reliefs']} reliefs,"
         f" {rates['relocations']} relocations, {rates['page_accesses']} page accesses"
@@ -64,7 +65,9 @@ def finding_lines(findings: Findings, reports_max: int) -> list[str]:
             lines.append(f"{finding.signature}: see {finding.report}")
         count = findings.count(finding)
         seen = (
-            f"seen in {count} seeds, first in" if count else "met while shrinking what was seen in"
+            f"seen in {counted(count, 'seed')}, first in"
+            if count
+            else "met while shrinking what was seen in"
         )
         lines.append(f"  {seen} seed {finding.seed}")
     return [*lines, ""] if lines else lines

@@ -31,8 +31,9 @@ def render(case: Case, violation: Violation, replay: str) -> str:
     lines += wrapped("  kind           ", violation.detail)
     lines += [
         "",
-        f"{len(case.operations)} operations, scenario {case.scenario}, seed {case.seed},"
-        f" {case.setup.ranks} ranks, planted fault {case.plant or 'none'}, unikv {case.unikv}",
+        f"{counted(len(case.operations), 'operation')}, scenario {case.scenario}, seed {case.seed},"
+        f" {counted(case.setup.ranks, 'rank')}, planted fault {case.plant or 'none'},"
+        f" unikv {case.unikv}",
         *_trace(case.operations, violation),
         "",
         "replay",
@@ -52,6 +53,11 @@ def render_crash(what: str, log: str, replay: str) -> str:
 def describe(operation: Operation) -> str:
     """An operation as it would be written in Python."""
     return repr(operation)
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something: `1 rank`, `2 ranks`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _accesses(operations: Sequence[Operation], violation: Violation) -> list[str]:
@@ -83,7 +89,7 @@ def _trace(operations: Sequence[Operation], violation: Violation) -> list[str]:
     lines, expected = [], 0
     for at in shown:
         if at > expected:
-            lines.append(f"        ... {at - expected} operations left out ...")
+            lines.append(f"        ... {counted(at - expected, 'operation')} left out ...")
         lines += wrapped(f"{marks.get(at, ' '):>3} {at:5}  ", describe(operations[at]))
         expected = at + 1
     return lines

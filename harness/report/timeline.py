@@ -15,8 +15,12 @@ import msgspec
 from harness.report.recording import LaunchNote, Recording
 from harness.report.story import Story
 
-OPERATIONS_THREAD = 0
-"""Lanes count from 1 beside it."""
+RANK_PROCESS = 1
+"""Process of the first rank; viewers take 0 for a machine that idles."""
+
+OPERATIONS_THREAD = 1
+LANE_THREAD = 2
+"""Thread of the first lane; the others follow."""
 
 Event = dict[str, object]
 
@@ -30,6 +34,8 @@ def timeline(story: Story) -> bytes:
         events += _names(recording, rank)
         events += _operations(story, rank)
         events += _slices(recording, rank, sides)
+        # Arrows belong to slices that a reader has met: of events of one tick, the first in the
+        # file comes first.
         events += _flows(recording, rank)
     text = msgspec.json.encode({"displayTimeUnit": "ms", "traceEvents": events})
     return msgspec.json.format(text, indent=1) + b"\n"
@@ -40,11 +46,12 @@ def _names(recording: Recording, rank: int) -> Iterator[Event]:
     yield _metadata("process_name", rank, OPERATIONS_THREAD, f"rank {rank}")
     yield _metadata("thread_name", rank, OPERATIONS_THREAD, "operations")
     for lane in sorted(used):
-        yield _metadata("thread_name", rank, lane + 1, recording.lanes[lane])
+        yield _metadata("thread_name", rank, lane + LANE_THREAD, recording.lanes[lane])
 
 
 def _metadata(what: str, rank: int, thread: int, name: str) -> Event:
-    return {"ph": "M", "name": what, "pid": rank, "tid": thread, "args": {"name": name}}
+    process = rank + RANK_PROCESS
+    return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}}
 
 
 def _operations(story: Story, rank: int) -> Iterator[Event]:
@@ -55,7 +62,7 @@ def _operations(story: Story, rank: int) -> Iterator[Event]:
             "s": "t",
             "name": f"{at} {frame.operation!r}",
             "cat": "operation",
-            "pid": rank,
+            "pid": rank + RANK_PROCESS,
             "tid": OPERATIONS_THREAD,
             "ts": frame.ticks[0],
             "args": {"outcome": frame.outcome, "answers": list(frame.answers)},
@@ -65,7 +72,7 @@ def _operations(story: Story, rank: int) -> Iterator[Event]:
         "s": "p",
         "name": f"failure: {story.violation.what}",
         "cat": "failure",
-        "pid": rank,
+        "pid": rank + RANK_PROCESS,
         "tid": OPERATIONS_THREAD,
         "ts": story.recording.end,
         "args": {"signature": story.violation.signature},
@@ -80,8 +87,8 @@ def _slices(recording: Recording, rank: int, sides: dict[int, str]) -> Iterator[
         event: Event = {
             "name": _title(launch, sides),
             "cat": "launch",
-            "pid": rank,
-            "tid": launch.lane + 1,
+            "pid": rank + RANK_PROCESS,
+            "tid": launch.lane + LANE_THREAD,
             "args": {
                 "launch": launch.number,
                 "place in its stream": launch.epoch,
@@ -95,8 +102,11 @@ def _slices(recording: Recording, rank: int, sides: dict[int, str]) -> Iterator[
             },
         }
         if run is None:
+            # Beside the operations: on its lane it would lie in the slice before it, and take the
+            # arrows that leave from there.
             event |= {"ph": "i", "s": "t", "ts": launch.submitted, "cat": "queued"}
-            event["name"] = f"queued: {event['name']}"
+            event["name"] = f"queued on {recording.lanes[launch.lane]}: {event['name']}"
+            event["tid"] = OPERATIONS_THREAD
         else:
             end = recording.end if run.end is None else run.end
             event |= {"ph": "X", "ts": run.start, "dur": max(1, end - run.start)}
@@ -110,13 +120,15 @@ def _title(launch: LaunchNote, sides: dict[int, str]) -> str:
 
 def _flows(recording: Recording, rank: int) -> Iterator[Event]:
     """An arrow from the last launch that is waited for to the first one behind the wait."""
-    runs = recording.runs[rank]
-    for number, (awaited, waiting) in enumerate(recording.arrows()):
+    runs, arrows = recording.runs[rank], recording.arrows()
+    # A number: viewers read a text as one, in hexadecimal, and drop arrows whose text is none.
+    for number, (awaited, waiting) in enumerate(arrows, 1 + rank * len(arrows)):
         if awaited.number not in runs or waiting.number not in runs:
             continue
-        shared: Event = {"name": "wait", "cat": "wait", "pid": rank, "id": f"{rank}.{number}"}
+        process = rank + RANK_PROCESS
+        shared: Event = {"name": "wait", "cat": "wait", "pid": process, "id": number}
         before, after = runs[awaited.number], runs[waiting.number]
         # Within its slice: half-open, so the last tick of it is the one before its end.
         leaves = before.start if before.end is None else max(before.start, before.end - 1)
-        yield shared | {"ph": "s", "tid": awaited.lane + 1, "ts": leaves}
-        yield shared | {"ph": "f", "bp": "e", "tid": waiting.lane + 1, "ts": after.start}
+        yield shared | {"ph": "s", "tid": awaited.lane + LANE_THREAD, "ts": leaves}
+        yield shared | {"ph": "f", "bp": "e", "tid": waiting.lane + LANE_THREAD, "ts": after.start}

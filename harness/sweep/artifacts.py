@@ -6,6 +6,7 @@ What the files in them mean is not known here.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,3 +64,36 @@ def write_text(path: Path, text: str) -> None:
             f"{path}: cannot write this file: {error.strerror}; make room, or name another folder"
             " with --artifacts"
         ) from error
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of these names, each whole or not at all; those of the same name are replaced.
+
+    Raises:
+        InputError: if one cannot be written.
+    """
+    for name, content in files.items():
+        write_text(folder / name, content.decode())
+
+
+def write_beside(folder: Path, files: Mapping[str, bytes]) -> dict[str, Path]:
+    """Write files and replace none: `report.md` becomes `report-2.md` where that is taken.
+
+    Returns:
+        Where each is; a file that holds the same already is as good.
+
+    Raises:
+        InputError: if one cannot be written.
+    """
+    return {name: _beside(folder / name, content) for name, content in files.items()}
+
+
+def _beside(wanted: Path, content: bytes) -> Path:
+    for number in range(1, FOLDERS_MAX):
+        path = wanted if number == 1 else wanted.with_stem(f"{wanted.stem}-{number}")
+        if not path.exists():
+            write_text(path, content.decode())
+            return path
+        if path.is_file() and path.read_bytes() == content:
+            return path
+    raise InputError(f"{wanted.parent}: {FOLDERS_MAX} files named {wanted.stem}; remove some")

@@ -21,7 +21,8 @@ from harness.case import Case
 from harness.ops import Operation
 from harness.ops.base import Op
 from harness.scenario import Setup
-from harness.shrinking import Run, parted, runner_of
+from harness.shrinking import Run, parted
+from harness.sweep.patience import patient_runner
 from harness.violation import Violation
 
 DEPTH_MAX = 256
@@ -46,7 +47,7 @@ class _Worker:
 def _begin(case: Case) -> None:
     # Ctrl-C goes to every process of a terminal, but the reduction decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Worker.run = staticmethod(runner_of(case))
+    _Worker.run = staticmethod(patient_runner(case))
 
 
 def _run(candidate: bytes) -> Found:

@@ -18,7 +18,7 @@ from harness.case import Case, save_case
 from harness.errors import InputError
 from harness.report.folder import PAGE, REPORT, files_of, plain_report
 from harness.report.text import render, render_crash
-from harness.sweep.artifacts import new_folder, write_text
+from harness.sweep.artifacts import new_folder, write_files, write_text
 from harness.sweep.crew import Died
 from harness.sweep.workload import PROGRAM
 
@@ -178,8 +178,7 @@ class Findings:
             InputError: if the folder takes no more.
         """
         files = files_of(case, replay)
-        for name, content in files.items():
-            write_text(finding.folder / name, content.decode())
+        write_files(finding.folder, files)
         return bool(files)
 
     def _seen(self, signature: str) -> bool:

@@ -27,6 +27,7 @@ from harness.fuzz.inputs import Target, case_of, run_input
 from harness.shrinking import shrink_case
 from harness.sweep.findings import Findings
 from harness.sweep.interrupts import Interrupts
+from harness.sweep.patience import patient_runner
 from harness.sweep.undertaking import SHRINK_SECONDS
 from harness.sweep.verdict import Exit
 from shrink import Budget
@@ -230,7 +231,8 @@ def add_input(target: Target, data: bytes, findings: Findings) -> None:
     end = time.monotonic() + SHRINK_SECONDS
     for finding in findings.all():
         if finding.case is not None:
-            smaller = shrink_case(finding.case, Budget(deadline=partial(_is_over, end)))
+            budget = Budget(deadline=partial(_is_over, end))
+            smaller = shrink_case(finding.case, budget, run=patient_runner(finding.case))
             findings.add_smaller(finding, smaller)
 
 

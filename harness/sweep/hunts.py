@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import msgspec
 
@@ -21,7 +21,7 @@ from harness.faults.catalog import FAULTS
 from harness.faults.hunt import attempts
 from harness.sweep.crew import CrewPlan, Died, Event, crew_for
 from harness.sweep.interrupts import Interrupts
-from harness.sweep.jobs import Job, JobQueue, seed_jobs
+from harness.sweep.jobs import Job, JobQueue
 from harness.sweep.worker import Finished
 from harness.sweep.workload import NamedScenario
 from harness.violation import Violation
@@ -143,6 +143,32 @@ class AblationWork(HuntWork):
         )
 
 
+class Kept(Protocol):
+    """Rows of hunts that outlive the process."""
+
+    def recall(self, fault: str) -> Hunted | None:
+        """How a hunt has ended; None where it is still to be done."""
+        ...
+
+    def keep(self, hunted: Hunted) -> None:
+        """Keep how a hunt has ended."""
+        ...
+
+
+class Forgotten:
+    """Nothing is kept: every hunt is done."""
+
+    def recall(self, fault: str) -> Hunted | None:
+        """Nothing was kept."""
+        return None
+
+    def keep(self, hunted: Hunted) -> None:
+        """Nothing is kept."""
+
+
+FORGOTTEN = Forgotten()
+
+
 class Hunts:
     """Hunts of one command.
 
@@ -152,8 +178,9 @@ class Hunts:
         interrupts: whether somebody wants it to end.
     """
 
-    def __init__(self, work: HuntWork, folder: Path) -> None:
+    def __init__(self, work: HuntWork, folder: Path, kept: Kept = FORGOTTEN) -> None:
         self.ended: dict[int, Hunted] = {}
+        self._kept = kept
         self.interrupts = Interrupts()
         self.work = work
         self._folder = folder
@@ -164,19 +191,30 @@ class Hunts:
         return time.monotonic() - self._begin
 
     def run(self, workers: int) -> Iterator[Hunted]:
-        """Hunt for every fault; each hunt as it ends.
+        """Hunt for every fault whose hunt is not kept; each hunt as it ends, the kept ones first.
 
         Raises:
             CrewError: if worker processes cannot start.
+            InputError: if a row cannot be read or kept.
         """
+        for place, fault in enumerate(self.work.faults):
+            known = self._kept.recall(fault)
+            if known is not None:
+                self.ended[place] = known
+                yield known
+        missing = [place for place in range(len(self.work.faults)) if place not in self.ended]
+        if not missing:
+            return
         plan = CrewPlan(workers, self.work, self._folder, 1, self.work.silence_seconds)
-        queue = JobQueue(
-            seed_jobs(range(len(self.work.faults))), closed=lambda: self.interrupts.seen
-        )
+        jobs = (Job(place, 0, place) for place in missing)
+        queue = JobQueue(jobs, closed=lambda: self.interrupts.seen)
         with self.interrupts, crew_for(plan) as crew:
             for event in crew.events(queue, self.interrupts):
                 hunted = self.answer(event)
                 self.ended[event.job.position] = hunted
+                # A process may have been ended for reasons that have nothing to do with its fault.
+                if not isinstance(event, Died):
+                    self._kept.keep(hunted)
                 yield hunted
 
     def missed_first(self) -> list[Hunted]:

@@ -21,10 +21,14 @@ from harness.canonical import Item
 from harness.case import Case, load_case, save_case
 from harness.errors import InputError
 from harness.ops.base import Op
+from harness.report.folder import files_of
 from harness.scenario import Setup
-from harness.shrinking import Means, Run, runner_of, shrink_run, smaller_case
+from harness.shrinking import Means, Run, shrink_run, smaller_case
+from harness.sweep.artifacts import write_beside
 from harness.sweep.candidates import Candidates
+from harness.sweep.findings import replay_command
 from harness.sweep.interrupts import Interrupts
+from harness.sweep.patience import patient_runner
 from harness.sweep.verdicts import Verdicts
 from harness.violation import Violation
 from shrink import ALONE, Ahead, Budget, DoesNotFail, Observer
@@ -136,6 +140,7 @@ class Shrinking:
                 verdicts.forget()
                 raise
             path = _written(self._path.parent, "min", smaller)
+            write_beside(path.parent, files_of(smaller, replay_command(path)))
             if reduction.complete:
                 verdicts.forget()
         return Shrunk(
@@ -151,13 +156,13 @@ class Shrinking:
     @contextmanager
     def _runner(self) -> Iterator[tuple[Run, Ahead[Item]]]:
         if self._jobs == 1:
-            yield runner_of(self.case), ALONE
+            yield patient_runner(self.case), ALONE
             return
         with Candidates(self.case, self._jobs) as candidates:
             yield candidates.run, candidates
 
     def _still_fails(self) -> bool:
-        found = runner_of(self.case)(self.case.setup, self.case.operations)
+        found = patient_runner(self.case)(self.case.setup, self.case.operations)
         return any(v.signature == self.case.violation.signature for v in found)
 
     def _is_over(self) -> bool:

@@ -25,6 +25,7 @@ from harness.scenario import Scenario
 from harness.shrinking import shrink_run
 from harness.sweep.hunts import HUNT_SECONDS_MAX, SILENCE_SECONDS_MAX, Hunted, HuntWork, Shrunken
 from harness.sweep.jobs import Job
+from harness.sweep.patience import alarmed
 from shrink import Budget, Reduction
 
 SHRINK_SECONDS_MAX = 20.0
@@ -95,7 +96,7 @@ def _shrunk(fault: Fault, failing: Failing) -> Reduction[Item]:
     return shrink_run(
         failing.setup,
         failing.operations,
-        runner_for(fault),
+        runner_for(fault, alarmed),
         failing.violation.signature,
         Budget(deadline=partial(_is_over, end)),
     )

@@ -24,6 +24,7 @@ from harness.sweep.campaign import After, Campaign
 from harness.sweep.crew import CrewPlan, Event
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import JobQueue
+from harness.sweep.patience import patient_runner
 from harness.sweep.smoke import shortfalls
 from harness.sweep.tally import never_ran
 from harness.sweep.verdict import Exit
@@ -120,7 +121,8 @@ class Undertaking:
             budget = Budget(deadline=partial(self._is_over, time.monotonic() + SHRINK_SECONDS))
             try:
                 with self.interrupts.raising():
-                    smaller = shrink_case(finding.case, budget, means=Means(met=met))
+                    run = patient_runner(finding.case)
+                    smaller = shrink_case(finding.case, budget, means=Means(met=met), run=run)
             except KeyboardInterrupt:
                 # The case as found is on disk, and is as good a proof.
                 return

@@ -115,7 +115,7 @@ def requests(world: World) -> Table:
             f"{request.length} + {request.prepared} of {request.prompt} + {request.output}",
             str(request.row),
             str(len(request.pages)),
-            str(request.slot or "none"),
+            str(world.states.slot_of(world, request) or "none"),
         )
         for request in world.requests.values()
     ]
@@ -243,7 +243,7 @@ def _held(world: World, index: int, page: int) -> tuple[str, str]:
     holders = [
         part.name
         for part in world.requests.values()
-        if (unit in (part.slot, part.checkpoint) if state else unit in part.pages)
+        if unit in (world.states.held(world, part) if state else part.pages)
     ]
     holders += [
         f"prefix {blocks}"

@@ -86,6 +86,44 @@ def test_a_copy_touches_the_pages_of_every_band() -> None:
     assert (use.use, use.ranges) == (Use.COPY_WRITE, ((8, 12), (48, 52), (44, 48)))
 
 
+# Copies: who may write ----------------------------------------------------------------------
+
+
+def record_writes(chain: ChainAllocator, ids: Sequence[Sequence[int]]) -> Callable[[], None]:
+    """Step 1 is open, and to be recorded as the writer of `ids`."""
+    chain.launch_step(1)
+    return lambda: chain.record_step(1, Mark("end"), ids)
+
+
+def test_a_step_writes_no_page_under_a_backup() -> None:
+    chain, _, _ = filled()
+    chain.users.begin_backup([[2], []], COPY)
+    text = assert_refused(chain, OwnershipError, record_writes(chain, [[1, 2, 3], []]))
+    assert "step 1 writes pages [2] of band 'window', which a backup still reads" in text
+    assert chain.steps.launched == 1
+
+
+def test_the_same_id_is_another_page_in_another_band() -> None:
+    chain, _, _ = filled()
+    chain.users.begin_backup([[2], []], COPY)
+    record_writes(chain, [[1, 3, 4], [2]])()
+    assert chain.steps.newest == 1
+
+
+def test_a_page_is_written_again_once_its_backup_is_over() -> None:
+    chain, _, _ = filled()
+    chain.users.end_copy(chain.users.begin_backup([[2], []], COPY))
+    record_writes(chain, [[2], []])()
+    assert chain.steps.newest == 1
+
+
+def test_a_step_that_waited_for_a_load_writes_the_page_it_fills() -> None:
+    chain, _, _ = filled()
+    chain.users.begin_load([[2], []], COPY)
+    record_writes(chain, [[2], []])()
+    assert chain.steps.newest == 1
+
+
 # Copies: who waits --------------------------------------------------------------------------
 
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from unikv.advance import first_needed_page, first_retained_page
 from unikv.cache.checkpoint_policy import CheckpointPolicy
 from unikv.cache.state_slots import StateSlots
-from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, Opening, StateStep
+from unikv.cache.state_step import (
+    NO_CHECKPOINT,
+    SINK,
+    Checkpoint,
+    Content,
+    Opening,
+    StateStep,
+)
 
 Tokens = tuple[int, ...]
 POISON: Tokens = (-1,)
@@ -75,6 +82,7 @@ class StatefulEngine:
     pool: Pool
     chance: random.Random
     requests: dict[str, Served] = field(default_factory=dict)
+    saved: dict[str, tuple[Served, Tokens]] = field(default_factory=dict)
     waiting: list[Served] = field(default_factory=list)
     tree: dict[Tokens, Node] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -222,6 +230,36 @@ class StatefulEngine:
             self.waiting.append(served)
             self.note("retracted")
 
+    def save(self, name: str) -> None:
+        """A request goes to host memory with the state that it runs on, and with nothing else."""
+        held = self.slots.held(name)
+        if self.slots.state_of(held.slot).content is not Content.WRITTEN:
+            return
+        self.saved[name] = (self.requests.pop(name), self.pool.content[held.slot])
+        self.pool.give_back(self.slots.end(name))
+        self.note("saved")
+
+    def load(self) -> None:
+        """A saved request comes back into one slot, or its load is called off."""
+        if not self.saved:
+            return
+        name = next(iter(self.saved))
+        slots = self.pool.take(1)
+        if not slots:
+            return
+        served, state = self.saved[name]
+        self.slots.admit_filling(name, slots[0], len(state))
+        if self.chance.random() < 0.3:
+            self.pool.give_back(self.slots.end(name))
+            self.note("load called off")
+            return
+        self.pool.content[slots[0]] = state
+        self.slots.filled(slots[0])
+        served.step = None
+        del self.saved[name]
+        self.requests[name] = served
+        self.note("loaded")
+
     def evict(self) -> None:
         """A prefix leaves the tree, unless a request is still to read its state."""
         readers = {self.slots.state_of(self.slots.held(name).slot).source for name in self.requests}
@@ -237,7 +275,7 @@ class StatefulEngine:
         """One act, then every law."""
         names = list(self.requests)
         name = self.chance.choice(names) if names else ""
-        match self.chance.randrange(16):
+        match self.chance.randrange(18):
             case 0:
                 self.arrive()
             case 1 | 2:
@@ -254,6 +292,10 @@ class StatefulEngine:
                 self.end(name)
             case 15:
                 self.evict()
+            case 16 if name:
+                self.save(name)
+            case 17:
+                self.load()
         self.check()
 
     def check(self) -> None:
@@ -275,6 +317,7 @@ class StatefulEngine:
 
     def finish_all(self) -> None:
         """Everybody who was admitted finishes without one more slot; then nothing is held."""
+        self.saved.clear()
         kept, self.pool.free = self.pool.free, []
         for name in list(self.requests):
             for _ in self.requests[name].tokens:

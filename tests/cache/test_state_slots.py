@@ -29,6 +29,13 @@ def slots_of(strategy: CheckpointStrategy) -> StateSlots:
     return slots
 
 
+def in_the_tree(slots: StateSlots, slot: int, length: int) -> Checkpoint:
+    """A slot of the tree that a load has filled."""
+    checkpoint = slots.adopt(slot, length)
+    slots.filled(slot)
+    return checkpoint
+
+
 def forward(slots: StateSlots, name: str, tokens: int) -> StateStep:
     """One forward, planned and launched."""
     step = slots.before_forward(name, tokens)
@@ -219,7 +226,7 @@ def test_a_request_that_ends_leaves_one_slot_to_the_tree(
 
 def test_a_prefix_is_resumed_from_the_trees_slot_into_the_requests_own() -> None:
     slots = slots_of(EXTRA)
-    slots.admit("b", [5, 6], slots.adopt(3, 16))
+    slots.admit("b", [5, 6], in_the_tree(slots, 3, 16))
     step = forward(slots, "b", 10)
     assert step == StateStep("b", 16, 10, 3, 5, Checkpoint(6, 24))
     assert slots.state_of(3) == SlotState(Content.WRITTEN, 16, SINK)
@@ -227,7 +234,7 @@ def test_a_prefix_is_resumed_from_the_trees_slot_into_the_requests_own() -> None
 
 def test_a_slot_that_somebody_is_still_to_resume_from_stays_in_the_tree() -> None:
     slots = slots_of(EXTRA)
-    slots.admit("b", [5, 6], slots.adopt(3, 16))
+    slots.admit("b", [5, 6], in_the_tree(slots, 3, 16))
     with pytest.raises(OwnershipError, match=r"slot 3: drop, but requests \['b'\] resume from it"):
         slots.drop(3)
     forward(slots, "b", 1)
@@ -237,7 +244,7 @@ def test_a_slot_that_somebody_is_still_to_resume_from_stays_in_the_tree() -> Non
 
 def test_who_ends_before_resuming_reads_nothing() -> None:
     slots = slots_of(EXTRA)
-    slots.admit("b", [5, 6], slots.adopt(3, 16))
+    slots.admit("b", [5, 6], in_the_tree(slots, 3, 16))
     assert slots.end("b") == (5, 6)
     slots.drop(3)
 
@@ -260,6 +267,82 @@ def test_the_tree_gives_up_only_what_it_holds() -> None:
 def test_the_tree_adopts_only_state_after_some_tokens() -> None:
     with pytest.raises(ArgumentError, match="state after 0 tokens"):
         slots_of(EXTRA).adopt(3, 0)
+
+
+# State that comes from elsewhere ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", CheckpointStrategy)
+def test_a_request_runs_on_from_the_state_that_a_load_has_filled(
+    strategy: CheckpointStrategy,
+) -> None:
+    slots = slots_of(strategy)
+    slots.admit_filling("b", 5, 13)
+    slots.filled(5)
+    step = slots.before_forward("b", 2)
+    assert (step.first, step.source, step.slot) == (13, 5, 5)
+    assert step.opening is Opening.CONTINUE
+
+
+def test_nobody_runs_on_a_slot_that_is_still_to_be_filled() -> None:
+    slots = slots_of(EXTRA)
+    slots.admit_filling("b", 5, 13)
+    with pytest.raises(StepOrderError, match="'b' starts from slot 5, which is being filled"):
+        slots.before_forward("b", 2)
+    assert slots.checkpoint("b") == NO_CHECKPOINT
+
+
+def test_nobody_resumes_from_a_checkpoint_that_is_still_to_be_filled() -> None:
+    slots = slots_of(EXTRA)
+    slots.admit("b", [5, 6], slots.adopt(3, 16))
+    with pytest.raises(StepOrderError, match="'b' starts from slot 3, which is being filled"):
+        slots.before_forward("b", 2)
+    slots.filled(3)
+    assert slots.before_forward("b", 2).source == 3
+
+
+@pytest.mark.parametrize("strategy", [EXTRA, LAZY])
+def test_who_comes_back_asks_for_a_slot_at_its_next_boundary(strategy: CheckpointStrategy) -> None:
+    slots = slots_of(strategy)
+    slots.admit_filling("b", 5, 13)
+    slots.filled(5)
+    assert not slots.lacks_tracking_slot("b", 2)
+    assert slots.lacks_tracking_slot("b", 3)
+    slots.give_tracking_slot("b", 6)
+    assert forward(slots, "b", 3).tracked == Checkpoint(6, 16)
+
+
+def test_a_state_that_came_from_elsewhere_is_the_trees_to_take() -> None:
+    slots = slots_of(NO_BUFFER)
+    slots.admit_filling("b", 5, 13)
+    slots.filled(5)
+    assert slots.take_checkpoint("b", [6]) == Checkpoint(5, 13)
+
+
+def test_a_load_that_is_called_off_leaves_nothing() -> None:
+    slots = slots_of(EXTRA)
+    slots.admit_filling("b", 5, 13)
+    slots.adopt(3, 16)
+    assert slots.end("b") == (5,)
+    slots.drop(3)
+    assert slots.held_slots() == (1, 2)
+
+
+def test_a_slot_is_filled_once() -> None:
+    slots = slots_of(EXTRA)
+    slots.adopt(3, 16)
+    slots.filled(3)
+    with pytest.raises(OwnershipError, match="filled: state slot 3 is written"):
+        slots.filled(3)
+
+
+def test_who_holds_slots_gets_none_filled() -> None:
+    slots = slots_of(EXTRA)
+    with pytest.raises(OwnershipError, match=r"'a' holds slots .* already"):
+        slots.admit_filling("a", 5, 13)
+    with pytest.raises(ArgumentError, match="state after 0 tokens"):
+        slots.admit_filling("b", 5, 0)
+    assert slots.held_slots() == (1, 2)
 
 
 # Ending and coming back ------------------------------------------------------------------------
@@ -285,7 +368,7 @@ def test_a_retracted_request_comes_back_into_slots_that_are_reset() -> None:
 
 def test_a_request_that_is_not_admitted_after_all_gives_back_what_it_was_given() -> None:
     slots = slots_of(EXTRA)
-    slots.admit("b", [5, 6], slots.adopt(3, 16))
+    slots.admit("b", [5, 6], in_the_tree(slots, 3, 16))
     assert slots.end("b") == (5, 6)
     assert slots.held_slots() == (1, 2, 3)
 
@@ -310,6 +393,8 @@ def test_the_sink_is_refused_whichever_way_it_is_offered() -> None:
         slots.take_checkpoint("a", [0])
     with pytest.raises(OwnershipError, match="0 is the sink"):
         slots.adopt(0, 8)
+    with pytest.raises(OwnershipError, match="0 is the sink"):
+        slots.admit_filling("b", 0, 8)
     lazy = slots_of(LAZY)
     with pytest.raises(OwnershipError, match="0 is the sink"):
         lazy.give_tracking_slot("a", 0)

@@ -1,5 +1,6 @@
 """Hunts for planted faults, whatever a fault does to its process."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -7,12 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
+from harness.errors import InputError
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, hunt_records
 from harness.sweep.crew import Died
 from harness.sweep.hunts import Hunted, Hunts, HuntWork
 from harness.sweep.jobs import Job
+from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import load_named
 from tests.cli.seeds import SMOKE
 
@@ -96,3 +99,57 @@ def test_several_processes_hunt_for_every_fault(tmp_path: Path) -> None:
     hunts = hunts_of(tmp_path, FIRST, SECOND, THIRD)
     assert {hunted.fault for hunted in hunts.run(2)} == {FIRST, SECOND, THIRD}
     assert [hunted.fault for hunted in hunts.missed_first()] == [FIRST, SECOND, THIRD]
+
+
+class Rows(HuntWork):
+    """Says which hunts were done, and hunts for nothing."""
+
+    def run(self, job: Job) -> Hunted:
+        """Not caught, at some cost."""
+        return Hunted(fault=self.faults[job.seed], caught=False, check="", operations=1 + job.seed)
+
+
+def kept_in(folder: Path, seeds: int = 3) -> KeptHunts:
+    """Rows of so many seeds of the smoke scenario."""
+    return KeptHunts(folder / "rows", load_named([str(SMOKE)]), seeds)
+
+
+def test_hunts_that_are_kept_are_not_done_again(tmp_path: Path) -> None:
+    one = Hunts(Rows((), (FIRST, THIRD)), tmp_path, kept_in(tmp_path))
+    assert [hunted.fault for hunted in one.run(1)] == [FIRST, THIRD]
+    known = Hunted(fault=THIRD, caught=True, check="mapping")
+    kept_in(tmp_path).keep(known)
+    two = Hunts(Rows((), (FIRST, SECOND, THIRD)), tmp_path, kept_in(tmp_path))
+    assert [hunted.fault for hunted in two.run(1)] == [FIRST, THIRD, SECOND]
+    assert [two.ended[place].operations for place in range(3)] == [1, 2, 0]
+    assert two.ended[2] == known
+
+
+def test_rows_of_another_question_are_done_again(tmp_path: Path) -> None:
+    kept_in(tmp_path).keep(Hunted(fault=FIRST, caught=True, check="mapping"))
+    assert kept_in(tmp_path).recall(FIRST) is not None
+    assert kept_in(tmp_path, seeds=4).recall(FIRST) is None
+
+
+def test_a_row_that_is_none_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    (tmp_path / "rows" / f"{FIRST}.json").write_text("{}")
+    with pytest.raises(InputError, match="not a row of a hunt"):
+        kept.recall(FIRST)
+
+
+def test_a_hunt_that_ended_its_process_is_done_again(tmp_path: Path) -> None:
+    hunts = Hunts(Deadly((), (FIRST, SECOND)), tmp_path, kept_in(tmp_path))
+    assert sorted(hunted.caught for hunted in hunts.run(2)) == [False, True]
+    assert kept_in(tmp_path).recall(FIRST) is None
+    assert kept_in(tmp_path).recall(SECOND) is not None
+
+
+class Deadly(HuntWork):
+    """Its first hunt ends its process."""
+
+    def run(self, job: Job) -> Hunted:
+        """End it, or be caught."""
+        if job.seed == 0:
+            os._exit(9)
+        return Hunted(fault=self.faults[job.seed], caught=True, check="mapping")

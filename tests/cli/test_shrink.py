@@ -52,6 +52,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Record(),
     Abort("r5"),
 )
+TOLD = ("report.md", "report.html", "timeline.json", "repro.py", "env.json")
 SMALLEST = (Arrive("r0", 1, 0), Admit("r0", 1), Launch(("r0",)), Record(), Abort("r0"))
 
 
@@ -100,7 +101,7 @@ def test_a_case_gets_a_smaller_one_beside_it(case: Path) -> None:
     result = shrunk(case)
     assert result.exit_code == 0
     assert load_case(case.with_name("min.json")).operations == SMALLEST
-    assert files_beside(case) == {"case.json", "min.json"}
+    assert files_beside(case) == {"case.json", "min.json", *TOLD}
     assert case.read_bytes() == before
 
 
@@ -121,6 +122,21 @@ def test_what_is_there_is_never_overwritten(case: Path) -> None:
 
 def test_shrinking_twice_writes_once(case: Path) -> None:
     assert record_of(shrunk(case))["smaller"] == record_of(shrunk(case))["smaller"]
+    assert files_beside(case) == {"case.json", "min.json", *TOLD}
+
+
+def test_the_report_beside_a_case_shows_the_smaller_one(case: Path) -> None:
+    shrunk(case)
+    text = case.with_name("report.md").read_text()
+    assert "The 5 operations" in text
+    assert f"replay {case.with_name('min.json')}" in text
+
+
+def test_a_report_that_is_there_is_kept(case: Path) -> None:
+    case.with_name("report.md").write_text("mine")
+    shrunk(case)
+    assert case.with_name("report.md").read_text() == "mine"
+    assert "The 5 operations" in case.with_name("report-2.md").read_text()
 
 
 def test_other_failures_are_kept_as_cases_that_fail(case: Path) -> None:

@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 ROOMY = layout_of(200, 4, states("state"), window("window"), tokens("full"))
 TIGHT = layout_of(68, 4, states("state"), window("window"), tokens("full"))
 LIMITS = QuarantineLimits(4, 64)
-PROOFS = (Proves.BY_FENCE, Proves.BY_EPOCH, Proves.BY_FENCE)
+PROOFS = (Proves.BY_FENCE, Proves.BY_EPOCH, Proves.BY_FENCE, Proves.BY_EPOCH)
 
 # One for all tests: a thread for every rank of a call, made once.
 POOL = ThreadPoolExecutor(len(PROOFS))
@@ -89,19 +89,21 @@ class HelpfulPace:
 
     Attributes:
         hurry: transfers that end, and as many that are proved, in each round.
+        stalled: rounds for which its peer stands still before that.
         limit: the deadline.
     """
 
     def __init__(self, engine: ScriptedEngine, rounds: int) -> None:
-        self.hurry = 0
+        self.hurry = self.stalled = 0
         self._engine = engine
         self.limit = RoundLimit(rounds)
 
     def next_round(self, asked: int) -> Patience:
         """Let the engine get on."""
-        for name in self._engine.open_transfers()[: self.hurry]:
+        hurry = self.hurry if asked > self.stalled else 0
+        for name in self._engine.open_transfers()[:hurry]:
             self._engine.finish(name)
-        for name in self._engine.unproved()[: self.hurry]:
+        for name in self._engine.unproved()[:hurry]:
             self._engine.prove(name)
         return self.limit.next_round(asked)
 

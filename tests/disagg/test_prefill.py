@@ -417,6 +417,17 @@ def test_ids_freed_before_their_send_started_stop_the_round_of_every_rank() -> N
     assert ranks.round().ended == (Ended("a", Outcome.ABORTED),)
 
 
+def test_ids_that_are_somebody_elses_by_then_stop_it_too() -> None:
+    ranks = Ranks(2)
+    taken = ranks.sent("a", 2)
+    ranks.all(lambda rank: rank.chain.free(taken.ids))
+    again = ranks.all(lambda rank: rank.chain.take(2, 0))
+    assert set(again.ids) & set(taken.ids)
+    errors = ranks.answers(lambda rank: rank.transfers.round())
+    assert all(isinstance(error, OwnershipError) for error in errors)
+    assert "were freed since it began, and may be somebody else's" in str(errors[0])
+
+
 def test_no_round_begins_between_launch_and_record() -> None:
     ranks = Ranks(2)
     ranks.sent("a", 2)

@@ -1,5 +1,6 @@
 """The pytest plugin: seeds inside somebody else's tests."""
 
+import runpy
 import shlex
 import subprocess
 import sys
@@ -104,11 +105,39 @@ def test_a_failing_test_names_its_case(pytester: pytest.Pytester) -> None:
         ]
     )
     (folder,) = (pytester.path / "artifacts").glob("pytest-*/ownership-*")
-    assert {path.name for path in folder.iterdir()} == {"case.json", "min.json", "report.txt"}
+    assert {path.name for path in folder.iterdir()} == {
+        "case.json",
+        "min.json",
+        "report.md",
+        "report.html",
+        "timeline.json",
+        "repro.py",
+        "env.json",
+    }
+    assert "--unikv-replay" in (folder / "report.md").read_text()
     small = load_case(folder / "min.json")
     assert len(small.operations) <= len(load_case(folder / "case.json").operations)
     again = run_trace(small.setup, small.operations, subject=Doubled)
     assert again.violations[0].signature == small.violation.signature
+
+
+def test_the_test_of_a_failing_case_imports_the_subject(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled)
+    (path,) = tmp_path.glob("pytest-*/*/repro.py")
+    runpy.run_path(str(path))["test_the_failure_is_there"](tmp_path)
+
+
+def test_a_subject_that_nobody_can_import_has_no_test(tmp_path: Path) -> None:
+    class Hidden(Doubled):
+        """Is in no module."""
+
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Hidden)
+    (folder,) = tmp_path.glob("pytest-*/*")
+    names = {path.name for path in folder.iterdir()}
+    assert "report.html" in names
+    assert "repro.py" not in names
 
 
 def test_a_case_can_be_run_instead_of_seeds(tmp_path: Path) -> None:

@@ -21,18 +21,15 @@ def setup_of(
     row_memory: bool = False,
     commit: Commit = Commit.BODY,
     captured: bool = False,
-    strategy: CheckpointStrategy | None = None,
+    strategy: CheckpointStrategy = CheckpointStrategy.NO_BUFFER,
     pipeline: bool = False,
 ) -> Setup:
-    """A storage with room for everything; keywords as in the setup, and no checkpoints without."""
+    """A storage with room for everything; keywords as in the setup, with no grid if left out."""
     drawn = draw_setup(scenario("rows"), SeedChoices(1))
     sizes = [band.page_bytes for band in drawn.bands]
     total = max(sizes) * 120
     bands = [msgspec.structs.replace(band, id_count=80) for band in drawn.bands]
-    checkpoints = None
-    if strategy is not None:
-        interval = 0 if strategy is CheckpointStrategy.NO_BUFFER else 2 * BLOCK_TOKENS
-        checkpoints = CheckpointSetup(strategy=strategy, interval=interval)
+    interval = 0 if strategy is CheckpointStrategy.NO_BUFFER else 2 * BLOCK_TOKENS
     setup = msgspec.structs.replace(
         drawn,
         ranks=2,
@@ -45,7 +42,7 @@ def setup_of(
         overlap=True,
         pipeline=pipeline,
         backend=BackendSetup(row_memory=row_memory, commit=commit, captured=captured),
-        checkpoints=checkpoints,
+        checkpoints=CheckpointSetup(strategy=strategy, interval=interval),
     )
     check_setup(setup, "a test")
     return setup
@@ -78,6 +75,11 @@ def tracked(run: Run) -> Tracked:
     states = run.world.states
     assert isinstance(states, Tracked)
     return states
+
+
+def slot_of(run: Run, name: str) -> int:
+    """The state slot that a request runs on."""
+    return tracked(run).slots.held(name).slot
 
 
 def ends_empty(run: Run) -> bool:

@@ -64,7 +64,7 @@ def test_garbage_in_a_slot_that_was_promised_as_zeros_is_reported_when_it_is_rea
 
 def is_stateful(request: Request) -> bool:
     """It has a state to go on from, and slots for more tokens."""
-    return request.stateful and bool(request.prepared) and not request.source
+    return bool(request.length and request.prepared) and not request.source
 
 
 def can_go_on_from_a_state(world: World) -> bool:
@@ -76,7 +76,7 @@ def test_a_state_that_was_never_written_is_reported_when_it_is_read() -> None:
     run = run_when("hybrid", can_go_on_from_a_state)
     world = run.world
     request = next(filter(is_stateful, running(world)))
-    world.truth.content[world.state_band][request.slot] = None
+    world.truth.content[world.state_band][world.states.slot_of(world, request)] = None
     world.order_tables()
     run.execute(Launch((request.name,)))
     assert kinds(run) == [("initialised", "read before the first write")]

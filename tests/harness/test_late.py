@@ -4,7 +4,7 @@ import pytest
 
 from harness.ops import Decode, Launch, Process, Record
 from harness.scenario import Commit
-from tests.harness.backed import apply, ends_empty, run_of, setup_of, start
+from tests.harness.backed import apply, ends_empty, run_of, setup_of, slot_of, start
 from unikv.device.port import Stream
 
 
@@ -51,7 +51,7 @@ def test_a_replay_finds_its_slots_and_then_the_sink() -> None:
     step = world.open_step
     assert step is not None
     values = world.engine.statics.read_by(step.static, step.number)
-    page = world.device.program.maps[world.state_band][world.requests["r0"].slot]
+    page = world.device.program.maps[world.state_band][slot_of(run, "r0")]
     assert values == [page] + [0] * (len(values) - 1)
 
 

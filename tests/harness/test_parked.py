@@ -12,9 +12,11 @@ from harness.ops import (
     BeginSave,
     CancelCopy,
     IdleCheck,
+    Launch,
     NameRows,
     Operation,
     Outcome,
+    RestoreRow,
     SubmitCopy,
 )
 from harness.parked import saved_ids
@@ -34,9 +36,8 @@ def whole(world: World) -> list[Request]:
         for request in world.running.values()
         if request.length > world.setup.page_slots
         and not request.source
-        and (request.stateful or world.state_band < 0)
         and all(saved_ids(world, request))
-        and not world.host.waits_for_submission(request.pages, request.slot)
+        and not world.host.waits_for_submission(request.pages, world.states.slot_of(world, request))
     ]
 
 
@@ -91,7 +92,8 @@ def free_slots(world: World) -> list[int]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_parked_request_holds_nothing_on_the_device(name: str) -> None:
     run, request = parked(name)
-    assert (request.phase, request.pages, request.slot, request.row) == (Phase.PARKED, [], 0, -1)
+    assert (request.phase, request.pages, request.row) == (Phase.PARKED, [], -1)
+    assert run.world.states.held(run.world, request) == ()
     assert request.name not in run.world.queued
 
 
@@ -103,7 +105,8 @@ def test_a_request_comes_back_with_its_length_and_runs_on(name: str) -> None:
     run.execute(IdleCheck())
     apply(run, BeginResume("back", request.name), SubmitCopy("back"))
     assert (request.phase, request.length, request.window_first) == (Phase.RUNNING, length, first)
-    assert request.stateful is (run.world.state_band >= 0)
+    slots = run.world.states.held(run.world, request)
+    assert len(slots) == (run.world.state_band >= 0)  # of a checkpoint's slot nothing comes back
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -113,6 +116,40 @@ def test_a_request_that_goes_and_comes_twice_holds_what_it_held(name: str) -> No
     apply(run, BeginSave("again", request.name), SubmitCopy("again"), IdleCheck())
     apply(run, BeginResume("back again", request.name), SubmitCopy("back again"))
     assert run.world.probes["resumed_again"] > 0
+
+
+def may_save_a_row(world: World) -> bool:
+    """The same, where forwards keep memory of rows."""
+    return world.rows.is_kept and may_save(world)
+
+
+def away_and_back() -> tuple[Run, Request, int]:
+    """A request has its pages back, and what its row held before; others may have its row."""
+    run = run_when("host_tier", may_save_a_row)
+    request = whole(run.world)[0]
+    held = run.world.rows.expected[request.row]
+    apply(run, BeginSave("save", request.name), SubmitCopy("save"), IdleCheck())
+    apply(run, BeginResume("back", request.name))
+    return run, request, held
+
+
+def test_a_request_gets_the_memory_of_its_row_back_before_it_runs() -> None:
+    run, request, held = away_and_back()
+    apply(run, SubmitCopy("back"))
+    assert run.world.rows.expected[request.row] == held
+    assert run.execute(Launch((request.name,))) is Outcome.SKIPPED
+    apply(run, RestoreRow(request.name))
+    assert run.world.device.program.row_memory[request.row] == held
+    assert request.saved is None
+
+
+def test_the_memory_of_a_row_outlives_a_way_back_that_is_called_off() -> None:
+    run, request, held = away_and_back()
+    apply(run, CancelCopy("back"))
+    assert request.saved is None
+    apply(run, BeginResume("once more", request.name), SubmitCopy("once more"))
+    apply(run, RestoreRow(request.name))
+    assert run.world.device.program.row_memory[request.row] == held
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

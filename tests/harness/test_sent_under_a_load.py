@@ -42,6 +42,15 @@ def test_it_goes_once_the_load_is_over() -> None:
     assert run.world.probes["transfer_sent"] > sent
 
 
+def test_a_part_that_names_other_pages_than_were_queued_is_reported() -> None:
+    run = queued()
+    (send,) = (part for name, part in run.world.transfers.sends.items() if name == "send")
+    send.contents[0][run.world.owner_band][0] = b"of somebody else"
+    run.execute(IdleCheck())
+    found = {(violation.check, violation.detail) for violation in run.violations}
+    assert ("content", "send of other pages than were queued") in found
+
+
 def test_a_send_that_does_not_wait_for_the_load_is_reported() -> None:
     run, request = loading("everything")
     in_sends(Hasty)(run.world)

@@ -30,7 +30,7 @@ from harness.ops import (
 )
 from harness.ops.base import Op
 from harness.runner import run_trace
-from harness.scenario import Setup
+from harness.scenario import AT_THE_END, Setup
 from harness.setup import draw_setup
 from harness.short_traces import Engine, short_lives, short_traces
 from harness.shrinking import Means, parted, shrink_case, shrink_run, shrink_trace
@@ -186,7 +186,11 @@ def test_tokens_of_the_prompt_replace_those_that_are_produced() -> None:
 @pytest.mark.parametrize("overlap", [False, True])
 def test_nothing_is_skipped_in_a_short_life(overlap: bool) -> None:
     setup = msgspec.structs.replace(
-        EVERY_SETUP[0], overlap=overlap, read_end=True, steps_in_flight=2
+        EVERY_SETUP[0],
+        overlap=overlap,
+        read_end=True,
+        steps_in_flight=2,
+        checkpoints=AT_THE_END,
     )
     engine = Engine(overlap=overlap, read_end=True, windows=False, steps=2)
     for length in range(2, 7):

@@ -117,5 +117,20 @@ def test_a_part_adds_to_what_its_transfer_uses() -> None:
     assert transfers.moving(0, [3]) == ""
 
 
+def test_a_part_that_was_waited_for_is_over_and_the_others_are_not() -> None:
+    transfers = TransferTruth(1)
+    transfers.began("send1", "network_send", [[1]])
+    transfers.began("send1", "network_send", [[2]])
+    transfers.freed(0, 1)
+    transfers.freed(0, 2)
+    assert transfers.over("send1", [0]) == [(0, 1)]
+    assert transfers.uses["send1"].pages == [{2}]
+    transfers.began("send1", "network_send", [[3]])
+    assert transfers.over("send1", [1]) == [(0, 2)]
+    assert transfers.uses["send1"].pages == [{3}]
+    assert transfers.over("send1") == []
+    assert transfers.uses == {}
+
+
 def test_the_end_of_a_transfer_that_is_over_changes_nothing() -> None:
     assert TransferTruth(1).over("send1") == []

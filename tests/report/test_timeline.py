@@ -1,26 +1,35 @@
 """The timeline that a trace viewer opens."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import msgspec
+import pytest
 
-from harness.report.story import Story
+from harness.report.story import Story, tell
 from harness.report.timeline import OPERATIONS_THREAD, timeline
-from tests.report.stories import race, ranks_apart, under_a_copy, under_a_peer
+from tests.report.stories import COMMAND, no_room, race, ranks_apart, under_a_copy, under_a_peer
+from tests.report.trace_format import Event, broken_rules
 
 
-def events(story: Story, phase: str) -> list[dict[str, Any]]:
-    """Events of one phase."""
+def every_event(story: Story) -> list[Event]:
+    """All events, in the order of the file."""
     trace = msgspec.json.decode(timeline(story), type=dict[str, Any])
-    return [event for event in trace["traceEvents"] if event["ph"] == phase]
+    found: list[Event] = trace["traceEvents"]
+    return found
+
+
+def events(story: Story, phase: str) -> list[Event]:
+    """Events of one phase."""
+    return [event for event in every_event(story) if event["ph"] == phase]
 
 
 def test_every_rank_is_a_process() -> None:
     names = [event for event in events(ranks_apart(), "M") if event["name"] == "process_name"]
     assert [(event["pid"], event["args"]["name"]) for event in names] == [
-        (0, "rank 0"),
-        (1, "rank 1"),
+        (1, "rank 0"),
+        (2, "rank 1"),
     ]
 
 
@@ -32,7 +41,7 @@ def test_every_lane_that_is_used_is_a_thread() -> None:
 def test_every_operation_is_an_instant_on_every_rank() -> None:
     instants = [event for event in events(ranks_apart(), "i") if event["cat"] == "operation"]
     count = len(ranks_apart().case.operations)
-    assert [event["pid"] for event in instants] == [0] * count + [1] * count
+    assert [event["pid"] for event in instants] == [1] * count + [2] * count
     assert {event["tid"] for event in instants} == {OPERATIONS_THREAD}
     assert instants[1]["name"] == "1 Admit(request='r0', tokens=2)"
 
@@ -49,9 +58,11 @@ def test_launches_are_slices_that_do_not_overlap_on_a_thread() -> None:
 
 
 def test_a_launch_that_never_started_is_said_to_be_queued() -> None:
-    queued = [event["name"] for event in events(race(), "i") if event["cat"] == "queued"]
-    assert "queued: body of step 1 [earlier]" in queued
-    assert "queued: move [later]" in queued
+    instants = [event for event in events(race(), "i") if event["cat"] == "queued"]
+    queued = [event["name"] for event in instants]
+    assert {event["tid"] for event in instants} == {OPERATIONS_THREAD}
+    assert "queued on forward: body of step 1 [earlier]" in queued
+    assert "queued on schedule: move [later]" in queued
 
 
 def test_arrows_begin_and_end_within_slices() -> None:
@@ -76,3 +87,58 @@ def test_every_arrow_that_leaves_arrives() -> None:
 def test_the_failure_is_marked() -> None:
     (mark,) = [event for event in events(race(), "i") if event["cat"] == "failure"]
     assert mark["args"]["signature"] == race().violation.signature
+
+
+@pytest.mark.parametrize("told", [race, ranks_apart, under_a_copy, under_a_peer, no_room])
+def test_every_event_is_one_that_a_viewer_keeps(told: Callable[[], Story]) -> None:
+    assert broken_rules(every_event(told())) == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "change", "rule"),
+    [
+        ("s", {"id": "0.1"}, "id is no whole number"),
+        ("s", {"id": 77}, "arrows that do not pair"),
+        ("s", {"ts": 10**6}, "arrives before it leaves"),
+        ("f", {"bp": "n"}, "an arrow ends at the next slice"),
+        ("f", {"tid": 1}, "is tied to no slice"),
+        ("X", {"dur": None}, "dur is no whole number"),
+        ("X", {"pid": 0}, "pid 0 is kept"),
+        ("X", {"tid": 99}, "has no name"),
+        ("i", {"s": "x"}, "scope of an instant"),
+        ("i", {"cat": ""}, "cat is no text"),
+        ("M", {"args": {"name": ""}}, "metadata without a name"),
+        ("M", {"ph": "Z"}, "phase that is not read"),
+    ],
+)
+def test_an_event_that_a_viewer_drops_is_seen(phase: str, change: Event, rule: str) -> None:
+    trace = every_event(under_a_copy())
+    next(event for event in trace if event["ph"] == phase).update(change)
+    assert any(rule in text for text in broken_rules(trace))
+
+
+def test_an_arrow_is_tied_to_what_began_last_even_if_it_has_ended() -> None:
+    trace = every_event(under_a_copy())
+    leaves = next(event for event in trace if event["ph"] == "s")
+    instant = {"ph": "i", "s": "t", "name": "one", "cat": "one", "ts": leaves["ts"]}
+    trace.append(instant | {"pid": leaves["pid"], "tid": leaves["tid"]})
+    assert any("is tied to no slice" in text for text in broken_rules(trace))
+
+
+def test_no_two_ranks_share_an_arrow() -> None:
+    case = under_a_copy().case
+    setup = msgspec.structs.replace(case.setup, ranks=2)
+    story = tell(msgspec.structs.replace(case, setup=setup), COMMAND)
+    assert story is not None
+    trace = every_event(story)
+    assert {event["pid"] for event in trace if event["ph"] == "s"} == {1, 2}
+    assert broken_rules(trace) == []
+
+
+def test_slices_that_cross_on_a_thread_are_seen() -> None:
+    trace = every_event(under_a_copy())
+    first = next(event for event in trace if event["ph"] == "X")
+    trace.append(first | {"ts": first["ts"] + 100_000, "dur": 5})
+    assert broken_rules(trace) == []
+    trace.append(first | {"ts": first["ts"] + 100_003, "dur": 5})
+    assert any("slices cross" in text for text in broken_rules(trace))

@@ -13,7 +13,7 @@ from unikv.alloc.band import Band
 from unikv.alloc.chain_bands import build_bands
 from unikv.alloc.clearance import CLEARANCE, ClearanceTable, Toucher
 from unikv.alloc.compaction import PageMover
-from unikv.alloc.fences import page_ranges, wait_copies
+from unikv.alloc.fences import check_written, page_ranges, wait_copies
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
 from unikv.alloc.parts import ChainParts
@@ -227,21 +227,21 @@ class ChainAllocator:
             writes: per band, the ids whose pages the step writes.
 
         Raises:
-            OwnershipError: if an id names no page of its band; nothing has changed then.
+            OwnershipError: if an id names no page of its band, or one that a backup still reads.
             StepOrderError: if the step is not the open one, or its event is in use.
             ArgumentError: if the number or an id is no int, or not every band has its ids.
         """
         check_ids_per_band("record_step", writes, len(self.bands))
         pages = [band.ids.pages_of(ids) for band, ids in zip(self.bands, writes, strict=True)]
+        if self.ledger.fences:
+            for band, written in zip(self.bands, pages, strict=True):
+                check_written(self._clearance, self.ledger.fences, band, written, number)
         self.steps.record(number, event)
         for band, written in zip(self.bands, pages, strict=True):
             self.ledger.add(Use.FORWARD_WRITE, band.index, written, number)
 
     def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
-        """Name the end of the open step, which may write any page: nothing moves until it retires.
-
-        Args and Raises: as `record_step`.
-        """
+        """As `record_step`, of a step that may write any page: nothing moves until it retires."""
         self.steps.record(number, event)
         for band in self.bands:
             self.ledger.add_unknown_write(band.index, number)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from unikv.alloc.band import Band
 from unikv.alloc.clearance import Clearance, ClearanceTable, InFlight, Toucher
 from unikv.alloc.use import Use
 from unikv.device.port import Device, Event, Stream
+from unikv.errors import OwnershipError, listed
 
 Ranges = tuple[tuple[int, int], ...]
 """Byte ranges `[low, high)`."""
@@ -98,6 +100,32 @@ def wait_copies(
         if clearance[toucher, IN_FLIGHT[use.use]] is Clearance.WAIT_COPY:
             device.wait_event(Stream.SCHEDULE, use.event)
             fences.end(use.number)
+
+
+def check_written(
+    clearance: ClearanceTable, fences: Fences, band: Band, pages: Sequence[int], step: int
+) -> None:
+    """Refuse a forward that writes pages under a copy that nobody makes it wait for.
+
+    What a backup keeps is final: whole pages, and states that nobody runs on.  A page that is
+    handed out anew has waited for the copy, so this can only be a page that its owner was not to
+    write any more.
+
+    Raises:
+        OwnershipError: naming band, pages and the rule.
+    """
+    for use in fences.touching(page_ranges(band.layout.page_bytes, pages)):
+        if clearance[Toucher.FORWARD, IN_FLIGHT[use.use]] is Clearance.AT_HAND_OUT:
+            under = [
+                page
+                for page in pages
+                if _overlap(use.ranges, page_ranges(band.layout.page_bytes, [page]))
+            ]
+            raise OwnershipError(
+                f"record_step: step {step} writes pages {listed(under)} of band"
+                f" {band.layout.name!r}, which a backup still reads and no forward waits for; back"
+                " up what is final, or write behind the acknowledgement"
+            )
 
 
 def _overlap(left: Ranges, right: Ranges) -> bool:

@@ -1,8 +1,8 @@
-"""Whether ids that a copy was asked for are still in the same hands when it is submitted.
+"""Whether ids that a copy, or a send, was asked for are still in the same hands when it starts.
 
 An id that was freed may be minted again at once, and then it names a page as before: somebody
 else's.  So a claim remembers what had freed each id last, and it holds as long as that is the
-answer.  Nothing here knows what a copy is or changes anything.
+answer.  Nothing here knows what starts, or changes anything.
 """
 
 from __future__ import annotations
@@ -40,8 +40,14 @@ def still_held(band: Band, claimed: Claim) -> list[int]:
     return [unit for unit, was, last in zip(ids, freed_by, now, strict=True) if was == last]
 
 
-def check_held(bands: Sequence[Band], claimed: Claim, name: str) -> None:
-    """Refuse a copy some of whose ids are not its own any more.
+def check_held(bands: Sequence[Band], claimed: Claim, what: str, way_out: str) -> None:
+    """Refuse what is about to start, if some of its ids are not its own any more.
+
+    Args:
+        bands: all of them, in order.
+        claimed: its ids, as they were when it was asked for.
+        what: its kind and name.
+        way_out: what the caller can still do with it.
 
     Raises:
         OwnershipError: naming the first band and ids that were freed since.
@@ -50,8 +56,8 @@ def check_held(bands: Sequence[Band], claimed: Claim, name: str) -> None:
         freed = sorted(set(claimed.ids[band.index]).difference(still_held(band, claimed)))
         if freed:
             raise OwnershipError(
-                f"copy {name!r}: ids {listed(freed)} of band {band.layout.name!r} were freed since"
-                " it began, and may be somebody else's; cancel it"
+                f"{what}: ids {listed(freed)} of band {band.layout.name!r} were freed since it"
+                f" began, and may be somebody else's; {way_out}"
             )
 
 

@@ -118,7 +118,7 @@ class HostTier:
         """
         backup = self._unsubmitted("submit_backup", name, Backup)
         self._chain.steps.check_between_steps("submit_backup")
-        check_held(self._chain.bands, backup.claim, name)
+        check_held(self._chain.bands, backup.claim, f"copy {name!r}", "cancel it")
         pages = pages_of(self._chain.bands, backup.claim)
         self._order_backup(pages)
         for band, (sources, slots) in enumerate(zip(pages, backup.target, strict=True)):
@@ -339,7 +339,7 @@ class HostTier:
         return load
 
     def _check_nameable(self, name: str, load: Load) -> None:
-        check_held(self._chain.bands, load.claim, name)
+        check_held(self._chain.bands, load.claim, f"copy {name!r}", "cancel it")
         for band in load.reserved:
             pages = self._chain.translate(band, load.claim.ids[band])
             bound = [unit for unit, page in zip(load.claim.ids[band], pages, strict=True) if page]

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unikv.arguments import check_ids, check_names, check_number
+from unikv.arguments import check_names, check_number
 from unikv.cache.checkpoint_policy import CheckpointPolicy
+from unikv.cache.slot_refusals import check_count, check_is_there, check_offered, check_start
 from unikv.cache.state_step import (
     NO_CHECKPOINT,
     SINK,
@@ -29,12 +30,16 @@ from unikv.cache.state_step import (
 )
 from unikv.errors import ArgumentError, OwnershipError, StepOrderError
 
+_OWN = (Content.WRITTEN, Content.FILLING)
+"""A request whose slot is like that goes on from its own state."""
+
 
 class StateSlots:
     """The state slots of all requests and of the tree.
 
     Law: a slot is free (unknown here), or held by exactly one request in one role, or by the tree.
-    A tree's slot is written, and stays with the tree as long as a slot is to resume from it.
+    A tree's slot is written, or is being filled, and stays with the tree as long as a slot is to
+    resume from it.
 
     Every refused call changes nothing: slots that were offered stay the caller's.
 
@@ -138,20 +143,55 @@ class StateSlots:
             ArgumentError: if there are more or fewer slots, or one is no int.
         """
         check_names("admit", name)
-        if name in self._requests:
-            raise OwnershipError(
-                f"request {name!r} holds slots {self._requests[name]} already; end it first"
-            )
+        self._check_new(name)
         self._check_offered("admit", slots, self.policy.admission_slots)
         opening = STALE
         if start != NO_CHECKPOINT:
-            self._check_start(start)
+            check_start(start, self._states, self._tree)
             opening = SlotState(Content.RESUMING, start.length, start.slot)
         tracking = slots[1] if len(slots) > 1 else SINK
         self._requests[name] = HeldSlots(slots[0], tracking)
         self._states[slots[0]] = opening
         if tracking:
             self._states[tracking] = STALE
+
+    def admit_filling(self, name: str, slot: int, length: int) -> None:
+        """Give a request the slot that a load or a transfer fills with its state.
+
+        It comes without a slot for checkpoints, whatever the policy: with one slot it finishes, and
+        where a boundary comes it asks for another as any request does that has none.  A checkpoint
+        that it had before it went, and the tree did not take, is not brought back.
+
+        Args:
+            name: the request, which holds no slots.
+            slot: just taken.
+            length: tokens whose state it gets, 1 or more.
+
+        Raises:
+            OwnershipError: if the request or the slot is not as said above.
+            ArgumentError: if the slot is no int, or the length no tokens.
+        """
+        check_names("admit_filling", name)
+        self._check_new(name)
+        self._fill("admit_filling", slot, length)
+        self._requests[name] = HeldSlots(slot, SINK)
+
+    def filled(self, slot: int) -> None:
+        """What fills a slot comes before every kernel that is enqueued from here on.
+
+        Of a load that is so once it is submitted, since a forward waits for what it reads; of a
+        transfer once it is released.
+
+        Raises:
+            OwnershipError: if nobody holds the slot, or nothing fills it.
+        """
+        state = self.state_of(slot)
+        if state.content is not Content.FILLING:
+            raise OwnershipError(
+                f"filled: state slot {slot} is {state.content.value}; allowed: one that"
+                " admit_filling or adopt was given, once"
+            )
+        self._states[slot] = SlotState(Content.WRITTEN, state.length, SINK)
 
     def lacks_tracking_slot(self, name: str, tokens: int) -> bool:
         """Whether the next forward comes to a boundary without a slot to write it to.
@@ -193,13 +233,15 @@ class StateSlots:
         Raises:
             OwnershipError: if the request holds no slots.
             ArgumentError: if there is no token.
+            StepOrderError: if the state that it starts from is not there yet.
         """
         held = self.held(name)
         check_number("before_forward", "tokens", tokens)
         if tokens < 1:
             raise ArgumentError(f"before_forward: {tokens} tokens of {name!r}; allowed: 1 or more")
         state = self._states[held.slot]
-        source = held.slot if state.content is Content.WRITTEN else state.source
+        source = held.slot if state.content in _OWN else state.source
+        check_is_there(name, source, self._states)
         boundary = self.policy.last_boundary(state.length, tokens)
         tracked = NO_CHECKPOINT
         if boundary and held.tracking:
@@ -289,17 +331,15 @@ class StateSlots:
     # The tree --------------------------------------------------------------------------------
 
     def adopt(self, slot: int, length: int) -> Checkpoint:
-        """The tree holds a slot that a load, or a transfer, has filled.
+        """The tree holds a slot that a load, or a transfer, fills; then call `filled`.
+
+        Requests may be admitted on it at once, and run behind it.
 
         Raises:
             OwnershipError: if the slot is held or the sink.
             ArgumentError: if the slot is no int, or the length no tokens.
         """
-        self._check_offered("adopt", (slot,), 1)
-        check_number("adopt", "length", length)
-        if length < 1:
-            raise ArgumentError(f"adopt: state after {length} tokens; allowed: 1 or more")
-        self._states[slot] = SlotState(Content.WRITTEN, length, SINK)
+        self._fill("adopt", slot, length)
         self._tree.add(slot)
         return Checkpoint(slot, length)
 
@@ -324,13 +364,17 @@ class StateSlots:
         self._tree.discard(slot)
         del self._states[slot]
 
-    def _check_start(self, start: Checkpoint) -> None:
-        found = self._states.get(start.slot) if start.slot in self._tree else None
-        if found is None or found.length != start.length:
-            there = f"after {found.length} tokens" if found else "not the tree's"
+    def _fill(self, call: str, slot: int, length: int) -> None:
+        self._check_offered(call, (slot,), 1)
+        check_number(call, "length", length)
+        if length < 1:
+            raise ArgumentError(f"{call}: state after {length} tokens; allowed: 1 or more")
+        self._states[slot] = SlotState(Content.FILLING, length, SINK)
+
+    def _check_new(self, name: str) -> None:
+        if name in self._requests:
             raise OwnershipError(
-                f"admit: resume after {start.length} tokens from slot {start.slot}, which is"
-                f" {there}; match again"
+                f"request {name!r} holds slots {self._requests[name]} already; end it first"
             )
 
     def _checkpoint_there_is(self, call: str, name: str) -> Checkpoint:
@@ -343,19 +387,5 @@ class StateSlots:
         return checkpoint
 
     def _check_offered(self, call: str, slots: Sequence[int], wanted: int) -> None:
-        check_ids(call, slots)
-        if len(slots) != wanted:
-            raise ArgumentError(
-                f"{call}: {len(slots)} slots; allowed: {wanted} with {self.policy.strategy.value}"
-            )
-        for slot in slots:
-            if not 1 <= slot <= self._slot_count:
-                raise OwnershipError(
-                    f"{call}: state slot {slot}; allowed: 1..{self._slot_count}, since 0 is the"
-                    " sink, which takes the writes of padding and of captures"
-                )
-            if slot in self._states or slots.count(slot) > 1:
-                raise OwnershipError(
-                    f"{call}: state slot {slot} is held already or offered twice; offer slots that"
-                    " the allocator has just handed out"
-                )
+        check_offered(call, slots, self._states, self._slot_count)
+        check_count(call, slots, wanted, self.policy.strategy.value)

@@ -64,6 +64,7 @@ class Content(Enum):
 
     STALE = "stale"  # an earlier holder's bytes: to be cleared, or written whole as a checkpoint
     RESUMING = "resuming"  # likewise, and whoever runs on it reads another slot first
+    FILLING = "filling"  # likewise, and what brings a state there is not enqueued: nobody runs yet
     WRITTEN = "written"  # the state after some tokens
 
 
@@ -72,7 +73,7 @@ class SlotState(NamedTuple):
 
     Attributes:
         content: what is in it.
-        length: tokens whose state it has, or starts from; 0 while it is stale.
+        length: tokens whose state it has, gets, or starts from; 0 while it is stale.
         source: the slot that a resuming one starts from; the sink otherwise.
     """
 

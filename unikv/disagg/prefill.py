@@ -3,7 +3,8 @@
 A part of a send is queued by its virtual ids and may move until it starts.  It starts when the host
 has *processed* the last step that writes it, which a wait of the schedule stream alone does not
 give, when no load fills it any more, and has waited the last move of its pages.  Then the ledger
-learns of it, and then the engine.
+learns of it, and then the engine.  Until then nothing holds its ids, so a claim tells whether they
+are still what they were: freed and minted again, they name somebody else's pages.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.fences import page_ranges
 from unikv.alloc.use import Use
 from unikv.arguments import check_ids_per_band, check_number
+from unikv.cache.claims import Claim, check_held, claim
 from unikv.disagg.board import Board, Transfer
 from unikv.disagg.engine import Pages
 from unikv.disagg.gate import Gate, set_gate, wait_gate
 from unikv.disagg.life import Change, Direction, Phase
-from unikv.errors import OwnershipError, TransferError
+from unikv.errors import TransferError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,21 @@ class Part:
     """Pages of a send that are final once a step is processed.
 
     Attributes:
-        ids: virtual ids per band.
+        claim: virtual ids per band, as they were held when the part was queued.
         written_through: the newest step that writes their pages; 0 if none does.
         gate: set when the part was queued.
         under_load: whether a load filled one of its pages then.
     """
 
-    ids: tuple[tuple[int, ...], ...]
+    claim: Claim
     written_through: int
     gate: Gate
     under_load: bool
+
+    @property
+    def ids(self) -> tuple[tuple[int, ...], ...]:
+        """Virtual ids per band."""
+        return self.claim.ids
 
 
 @dataclass(slots=True)
@@ -109,8 +116,8 @@ class Sends:
         transfer = self._board.find(name)
         parts = self._open_parts(transfer, "add")
         self._check_part(name, ids, written_through)
-        own = tuple(map(tuple, ids))
-        gate, under_load = set_gate(self._chain), self._is_filled(own)
+        own = claim(self._chain.bands, ids)
+        gate, under_load = set_gate(self._chain), self._is_filled(own.ids)
         parts.waiting.append(Part(own, written_through, gate, under_load))
         self._count(transfer)
 
@@ -147,16 +154,11 @@ class Sends:
         Order: blocks the host until the last move of their pages has run.
 
         Raises:
-            OwnershipError: if an id of such a part was freed; nothing has changed then.
+            OwnershipError: if an id of such a part was freed since, also if it names a page again;
+                nothing has changed then.
         """
         for part in self._ready(transfer):
-            try:
-                self._pages(part)
-            except OwnershipError as error:
-                raise OwnershipError(
-                    f"send {transfer.name!r}: ids of a part were freed before it started; allowed:"
-                    f" ids that stay bound: abort the send before its ids are freed: {error}"
-                ) from error
+            self._check_held(transfer, part)
             # A load may be over because the schedule stream waited it, behind the part's own gate.
             wait_gate(self._chain, set_gate(self._chain) if part.under_load else part.gate)
 
@@ -213,6 +215,10 @@ class Sends:
             pages = self._chain.translate(band.index, units)
             ranges += page_ranges(band.layout.page_bytes, pages)
         return any(use.use is Use.COPY_WRITE for use in fences.touching(tuple(ranges)))
+
+    def _check_held(self, transfer: Transfer, part: Part) -> None:
+        what = f"a part of send {transfer.name!r}"
+        check_held(self._chain.bands, part.claim, what, "abort the send before its ids are freed")
 
     def _pages(self, part: Part) -> Pages:
         bands = zip(self._chain.bands, part.ids, strict=True)
