@@ -41,7 +41,7 @@ class Request:
         length: tokens whose forward was launched.
         prepared: tokens with slots that the next launch will write.
         window_first: per band, index of the first page whose window row it still holds.
-        last_step: the newest step that was launched with it, 0 for none.
+        last_step: the newest step that may write its pages, 0 for none.
         source: slot of a cached prefix that its first launch resumes from, 0 for a fresh state.
         source_key: the cached prefix that `source` belongs to, locked until that launch.
         saved: the memory of the row that it gave up, until that is restored; None for none.

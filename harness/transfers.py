@@ -63,8 +63,11 @@ class TransferTruth:
     def over(self, name: str, parts: Container[int] = EVERY_PART) -> list[tuple[int, int]]:
         """Parts of a transfer are over; (band, page) of what was stuck under them alone.
 
-        A relief may need some parts only, and lets the others wait for their round.
+        A relief may need some parts only, and lets the others wait for their round.  It has waited
+        until no engine touches any of them, which is the proof for a transfer that was given up.
         """
+        if parts is not EVERY_PART:
+            self.isolated.discard(name)
         left: list[set[int]] = [set() for _ in range(self.bands)]
         use = self.uses.get(name)
         if use is not None:

@@ -75,6 +75,8 @@ class Admit(Op, frozen=True, tag="admit"):
             world.probes["prefix_shared"] += 1
             world.prefixes.move_to_end(prefix.blocks)
             request.pages += prefix.pages
+            # Who wrote them last is forgotten, but no step that comes later writes them.
+            request.last_step = world.step_count
             tails = prefix.tails
             for band, rows in zip(world.window_bands, tails, strict=True):
                 request.window_first[band] = len(prefix.pages) - len(rows)
