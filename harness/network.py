@@ -15,6 +15,7 @@ from harness.parked import Contents, contents_of, go_on
 from harness.peers import Network
 from harness.requests import Phase, Prefix, Request
 from harness.scenario import CELL_BYTES
+from unikv.errors import TransferError
 
 if TYPE_CHECKING:
     from harness.subject import NetworkSubject
@@ -265,6 +266,35 @@ def free_rows(world: World, name: str, receive: Receive) -> None:
     request = world.requests[receive.request]
     receive.request = ""
     world.release(request)
+
+
+def queue_part(
+    world: World,
+    name: str,
+    ids: Sequence[Sequence[int]],
+    through: int,
+    pages: Sequence[int],
+    slot: int,
+) -> bool:
+    """Queue a part of a send on every rank; whether it was not refused.
+
+    Args:
+        name: an open send.
+        ids: per band, the ids of the part.
+        through: the newest step that may write them.
+        pages, slot: what a load may still fill, in the part or beside it; 0 for no slot.
+    """
+    if world.unsynced_step is not None:
+        world.synchronize_step()
+    answer = world.ask("add_part", name, ids, through if world.setup.overlap else 0)
+    if isinstance(answer, TransferError):
+        return False
+    send = world.transfers.sends[name]
+    if world.host.loads_of(pages, slot):
+        send.under_load.add(send.parts)
+    send.parts += 1
+    send.contents.append(contents_of(world, ids))
+    return True
 
 
 def leave(world: World, request: Request) -> None:

@@ -8,12 +8,11 @@ given up, and then it runs on.
 
 from __future__ import annotations
 
-from harness.network import Send, leave
+from harness.network import Send, leave, queue_part
 from harness.ops.base import Name, Op, Outcome
-from harness.parked import contents_of, saved_ids
+from harness.parked import saved_ids
 from harness.requests import Phase, Request
 from harness.world import World
-from unikv.errors import TransferError
 
 
 class HandOver(Op, frozen=True, tag="hand_over"):
@@ -34,17 +33,9 @@ class HandOver(Op, frozen=True, tag="hand_over"):
         ids = _rest_of(world, send, request)
         if not any(ids):
             return Outcome.SKIPPED
-        if world.unsynced_step is not None:
-            world.synchronize_step()
-        through = request.last_step if world.setup.overlap else 0
-        answer = world.ask("add_part", self.transfer, ids, through)
-        if isinstance(answer, TransferError):
+        if not queue_part(world, self.transfer, ids, request.last_step, request.pages, slot):
             return Outcome.REFUSED
         world.ask("close_send", self.transfer)
-        if world.host.loads_of(request.pages, slot):
-            send.under_load.add(send.parts)
-        send.parts += 1
-        send.contents.append(contents_of(world, ids))
         send.is_closed = send.takes_over = True
         leave(world, request)
         return Outcome.DONE

@@ -19,10 +19,10 @@ from harness.network import (
     hear_answers,
     left,
     note_admission,
+    queue_part,
 )
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import pages_for
-from harness.parked import contents_of
 from harness.peers import PEER_NAMES
 from harness.requests import Phase, Request
 from harness.world import World
@@ -115,19 +115,11 @@ class AddPart(Op, frozen=True, tag="add_part"):
         ids[world.owner_band] = pages
         for band in world.window_bands:
             ids[band] = request.pages[max(send.queued, request.window_first[band]) : whole]
-        if world.unsynced_step is not None:
-            world.synchronize_step()
-        through = request.last_step if world.setup.overlap else 0
-        answer = world.ask("add_part", self.transfer, ids, through)
-        if isinstance(answer, TransferError):
+        if not queue_part(world, self.transfer, ids, request.last_step, pages, 0):
             return Outcome.REFUSED
-        if world.host.loads_of(pages, 0):
-            send.under_load.add(send.parts)
         if request.came_from:
             world.probes[f"sent_on_from_{request.came_from}"] += 1
         send.queued = whole
-        send.parts += 1
-        send.contents.append(contents_of(world, ids))
         world.probes["send_part_queued"] += 1
         return Outcome.DONE
 

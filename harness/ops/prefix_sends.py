@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.network import Send
+from harness.network import Send, queue_part
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.host_tier import Blocks
 from harness.ops.network import Peer
-from harness.parked import contents_of, saved_ids_of
+from harness.parked import saved_ids_of
 from harness.peers import PEER_NAMES
 from harness.world import World
 from unikv.errors import TransferError
@@ -48,17 +48,11 @@ class AddPrefix(Op, frozen=True, tag="add_prefix"):
         prefix = send.prefix
         if world.host.waits_for_submission(prefix.pages, prefix.slot):
             return Outcome.SKIPPED
-        if world.unsynced_step is not None:
-            world.synchronize_step()
-        # Who wrote them last is forgotten, but no step that comes later writes them.
-        through = world.step_count if world.setup.overlap else 0
         ids = saved_ids_of(world, prefix)
-        answer = world.ask("add_part", self.transfer, ids, through)
-        if isinstance(answer, TransferError):
+        # Who wrote them last is forgotten, but no step that comes later writes them.
+        through = world.step_count
+        if not queue_part(world, self.transfer, ids, through, prefix.pages, prefix.slot):
             return Outcome.REFUSED
-        if world.host.loads_of(prefix.pages, prefix.slot):
-            send.under_load.add(0)
-        send.queued, send.parts = len(prefix.pages), 1
-        send.contents.append(contents_of(world, ids))
+        send.queued = len(prefix.pages)
         world.probes["prefix_queued_for_a_peer"] += 1
         return Outcome.DONE
