@@ -17,7 +17,6 @@ import msgspec
 from harness.doctor import diagnosis_lines, diagnosis_record, examine
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
-from harness.probes import NOT_YET
 from harness.report.faults import (
     catalog_lines,
     catalog_records,
@@ -168,8 +167,7 @@ def smoke(screen: Screen, *, workers: int, artifacts: Path, as_json: bool) -> Ex
     short = undertaking.shortfalls() if status is Exit.CLEAN else []
     for line in short:
         screen.say(f"short of pressure: {line}")
-    screen.say(f"not yet reachable: {len(NOT_YET)} probes")
-    more = {"shortfalls": short, "not_yet_reachable": len(NOT_YET)}
+    more = {"shortfalls": short}
     _conclude(screen, "smoke", undertaking, undertaking.digest(), as_json=as_json, more=more)
     return Exit.VIOLATION if short else status
 

@@ -1,7 +1,7 @@
 """Sometimes properties: what a healthy run must have reached, by name.
 
 A check that never met the hazard it guards proves nothing.  A scenario lists the probes that its
-runs must reach; `NOT_YET` names those that wait for a part of the library.
+runs must reach.
 """
 
 from __future__ import annotations
@@ -125,6 +125,3 @@ PROBES: Mapping[str, str] = {
     "rested": "everything in flight was processed and drained, and the idle check ran",
 }
 """Probes that operations can reach, with what each one means."""
-
-NOT_YET: Mapping[str, str] = {}
-"""Probes that wait for a part of the library, and which."""
