@@ -64,6 +64,19 @@ class _RunsAhead(Relay):
         """Nothing has to come first."""
 
 
+class _EndsInOrder(World):
+    """Requests that end lose their rows behind their commits, as they should."""
+
+    def release(self, request: Request) -> None:
+        Relay.before(self.relay, self, (request,))
+        super().release(request)
+
+
+def _run_ahead(world: World) -> None:
+    become(world, _EndsInOrder)
+    become(world.relay, _RunsAhead)
+
+
 class _OvertakesTheSchedule(Relay):
     def order(self, world: World) -> None:
         """The look-ups wait for no table write."""
@@ -106,7 +119,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         id="run-ahead-of-a-relayed-commit",
         planted="requests run again and hand states on before those have been written",
-        plant=in_relay(_RunsAhead),
+        plant=_run_ahead,
         checks=("content",),
         scenario="rows",
     ),

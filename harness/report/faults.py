@@ -60,11 +60,14 @@ def shrunk_lines(hunts: Sequence[Hunted]) -> list[str]:
     widest = max((len(fault) for fault, _ in rows), default=0)
     lines = [
         f"{'shrunk':{widest}}  {'seeds':>5}  {'operations':>10}  {'longest':>7}  {'texts':>5}"
-        f"  {'signatures':>10}  {'cpu s':>6}  {'runs':>6}"
+        f"  {'same':>4}  {'signatures':>10}  {'same each':>9}  {'cpu s':>6}  {'longest':>7}"
+        f"  {'runs':>6}"
     ]
     lines += [
         f"{fault:{widest}}  {row.seeds:5}  {row.operations:10}  {row.longest:7}"
-        f"  {row.distinct_results:5}  {row.signatures:10}  {row.seconds:6.2f}  {row.executions:6}"
+        f"  {row.distinct_results:5}  {row.same_result:4}  {row.signatures:10}"
+        f"  {row.same_result_each:9}  {row.seconds:6.2f}  {row.seconds_longest:7.2f}"
+        f"  {row.executions:6}"
         for fault, row in rows
     ]
     return lines
@@ -159,7 +162,10 @@ def _shrunk_record(hunted: Hunted) -> dict[str, object]:
         "shrunk_operations": shrunk.operations,
         "shrunk_longest": shrunk.longest,
         "distinct_results": shrunk.distinct_results,
+        "same_result": shrunk.same_result,
         "signatures": shrunk.signatures,
+        "same_result_each": shrunk.same_result_each,
         "shrink_seconds": shrunk.seconds,
+        "shrink_seconds_longest": shrunk.seconds_longest,
         "executions": shrunk.executions,
     }

@@ -41,15 +41,21 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
         operations, seconds, executions: medians of what is left, of processor time and of runs.
         longest: operations of the longest result.
         distinct_results: texts, setup included, that are not the same.
+        same_result: runs that ended in the commonest text.
         signatures: kinds of failure among the runs; there is at least one text for each.
+        same_result_each: runs that ended in the commonest text of their kind of failure.
+        seconds_longest: processor time of the dearest one.
     """
 
     seeds: int
     operations: int
     longest: int
     distinct_results: int
+    same_result: int
     signatures: int
+    same_result_each: int
     seconds: float
+    seconds_longest: float
     executions: int
 
 

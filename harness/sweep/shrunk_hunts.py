@@ -10,10 +10,12 @@ How a candidate is tried is not known here, except that time is bounded.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +23,7 @@ from harness.canonical import Item
 from harness.faults.catalog import FAULTS
 from harness.faults.failing import Failing, failing_runs, runner_for
 from harness.faults.fault import Fault
+from harness.faults.hunt import SEEDS_MAX
 from harness.scenario import Scenario
 from harness.shrinking import shrink_run
 from harness.sweep.hunts import HUNT_SECONDS_MAX, SILENCE_SECONDS_MAX, Hunted, HuntWork, Shrunken
@@ -30,6 +33,20 @@ from shrink import Budget, Reduction
 
 SHRINK_SECONDS_MAX = 20.0
 """Processor time that one failing run may take to be made small."""
+
+SEARCH_SECONDS_MAX = 10.0
+"""Processor time that it may take to meet one of them, on average; never less than a hunt's."""
+
+SEEDS_OF_EACH = 200
+"""Seeds of the fault's own scenario that are run for each failing one that is wanted, at most."""
+
+
+class MadeSmall(NamedTuple):
+    """One failing run: its kind of failure, what became of it, and processor time."""
+
+    signature: str
+    reduction: Reduction[Item]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +62,8 @@ class ShrinkWork(HuntWork):
     @property
     def silence_seconds(self) -> float:
         """Wall time after which a hunt hangs: twice what it may take."""
-        return SILENCE_SECONDS_MAX + 2 * (HUNT_SECONDS_MAX + self.seeds * SHRINK_SECONDS_MAX)
+        each = SHRINK_SECONDS_MAX + SEARCH_SECONDS_MAX
+        return SILENCE_SECONDS_MAX + 2 * (HUNT_SECONDS_MAX + self.seeds * each)
 
     def run(self, job: Job) -> Hunted:
         """Hunt for one fault, and shrink it where it was caught."""
@@ -54,26 +72,33 @@ class ShrinkWork(HuntWork):
             return hunted
         fault = FAULTS[self.faults[job.seed]]
         scenarios = {named.name: named.scenario for named in self.scenarios}
-        reductions, spent, signatures = [], [], set()
+        made = []
         for failing in _some(fault, scenarios, self.seeds):
             begin = time.process_time()
-            reductions.append(_shrunk(fault, failing))
-            spent.append(time.process_time() - begin)
-            signatures.add(failing.violation.signature)
-        return msgspec.structs.replace(hunted, shrunk=summed(reductions, spent, len(signatures)))
+            reduction = _shrunk(fault, failing)
+            seconds = time.process_time() - begin
+            made.append(MadeSmall(failing.violation.signature, reduction, seconds))
+        return msgspec.structs.replace(hunted, shrunk=summed(made))
 
 
-def summed(reductions: list[Reduction[Item]], spent: list[float], signatures: int) -> Shrunken:
+def summed(made: Sequence[MadeSmall]) -> Shrunken:
     """What all the failing runs of one fault came to; the setup is no operation."""
-    lengths = [len(reduction.result) - 1 for reduction in reductions]
+    lengths = [len(one.reduction.result) - 1 for one in made]
+    texts = Counter(one.reduction.result for one in made)
+    of_signature: dict[str, Counter[tuple[Item, ...]]] = {}
+    for one in made:
+        of_signature.setdefault(one.signature, Counter())[one.reduction.result] += 1
     return Shrunken(
-        seeds=len(reductions),
+        seeds=len(made),
         operations=int(median(lengths)),
         longest=max(lengths),
-        distinct_results=len({reduction.result for reduction in reductions}),
-        signatures=signatures,
-        seconds=round(median(spent), 3),
-        executions=int(median(reduction.executions for reduction in reductions)),
+        distinct_results=len(texts),
+        same_result=max(texts.values()),
+        signatures=len(of_signature),
+        same_result_each=sum(max(counts.values()) for counts in of_signature.values()),
+        seconds=round(median(one.seconds for one in made), 3),
+        seconds_longest=round(max(one.seconds for one in made), 3),
+        executions=int(median(one.reduction.executions for one in made)),
     )
 
 
@@ -81,13 +106,14 @@ def _some(fault: Fault, scenarios: Mapping[str, Scenario], count: int) -> Iterat
     """The first failing runs, as many as are wanted or as time allows."""
     begin = time.process_time()
     found = 0
-    for failing in failing_runs(fault, scenarios):
+    seconds_max = max(HUNT_SECONDS_MAX, count * SEARCH_SECONDS_MAX)
+    for failing in failing_runs(fault, scenarios, seeds=max(SEEDS_MAX, count * SEEDS_OF_EACH)):
         if failing is not None:
             found += 1
             spent = time.process_time()
             yield failing
             begin += time.process_time() - spent  # What the caller did with it is not the search.
-        if found >= count or time.process_time() - begin > HUNT_SECONDS_MAX:
+        if found >= count or time.process_time() - begin > seconds_max:
             return
 
 

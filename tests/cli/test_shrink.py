@@ -18,7 +18,7 @@ from harness.sweep.candidates import Candidates
 from harness.sweep.hunts import Hunted, Shrunken
 from harness.sweep.loading import default_scenarios, load_named
 from harness.sweep.shrinks import Shrinking, Shrunk
-from harness.sweep.shrunk_hunts import ShrinkWork, summed
+from harness.sweep.shrunk_hunts import MadeSmall, ShrinkWork, summed
 from harness.sweep.verdicts import Verdicts
 from shrink import SILENT, Budget, Reduction
 
@@ -259,15 +259,22 @@ def test_medians_of_reductions_leave_the_setup_out() -> None:
         return Reduction((SETUP, *operations), 7, 0, (), True)
 
     shrunken = summed(
-        [reduction(*SMALLEST), reduction(*SMALLEST), reduction(Record())], [1, 2, 6], 2
+        [
+            MadeSmall("torn", reduction(*SMALLEST), 1),
+            MadeSmall("late", reduction(*SMALLEST), 2),
+            MadeSmall("torn", reduction(Record()), 6),
+        ]
     )
     assert shrunken == Shrunken(
         seeds=3,
         operations=5,
         longest=5,
         distinct_results=2,
+        same_result=2,
         signatures=2,
+        same_result_each=2,
         seconds=2,
+        seconds_longest=6,
         executions=7,
     )
 
