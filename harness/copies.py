@@ -42,6 +42,7 @@ class CopyTruth:
         holders: per band and host slot, the copy that it was handed out to.
         waits: copies that the schedule stream has waited for.
         pairs: which page each host slot is for.
+        revision: changes with `uses`.
     """
 
     def __init__(self, layout: StorageLayout) -> None:
@@ -52,6 +53,7 @@ class CopyTruth:
         self.reserved: list[dict[int, str]] = [{} for _ in layout.bands]
         self.holders: list[dict[int, str]] = [{} for _ in layout.bands]
         self.waits = 0
+        self.revision = 0
         self.pairs = CopyPairs(len(layout.bands))
         self._ranges: list[tuple[int, int]] = []
         self._sharers = {band: part.bands for part in layout.host for band in part.bands}
@@ -111,6 +113,7 @@ class CopyTruth:
 
     def began(self, name: str, kind: str, event: ModeledEvent) -> None:
         """The copy whose kernels were submitted in this call is in flight until it is over."""
+        self.revision += 1
         self.uses[name] = CopyUse(kind, tuple(sorted(set(self._ranges))), event)
         self._ranges.clear()
 
@@ -120,9 +123,11 @@ class CopyTruth:
             left = {name: use for name, use in self.uses.items() if use.event is not event}
             self.waits += len(self.uses) - len(left)
             self.uses = left
+            self.revision += 1
 
     def acknowledged(self, name: str) -> None:
         """Every rank has seen the copy end."""
+        self.revision += 1
         self.uses.pop(name, None)
 
     def _touch(self, band: int, pages: Sequence[int]) -> None:

@@ -55,6 +55,18 @@ def examine(world: World) -> list[Violation]:
     return found
 
 
+def accounts(world: World) -> tuple[object, ...]:
+    """Everything that is compared here beside the books: where it is equal, so is what is found."""
+    truth, host, network = world.truth, world.host_subject, world.network_subject
+    return (
+        truth.revision,
+        truth.copies.revision,
+        world.subjects[0].uses(),
+        host.copies() if host is not None else (),
+        network.holds() if network is not None else (),
+    )
+
+
 def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]) -> None:
     """Both accounts of the pages that peers may touch, and of those that wait for one."""
     maps, transfers = world.device.program.maps, world.truth.transfers
