@@ -15,7 +15,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from harness.ops.base import Op
-from harness.scenario import Setup
+from harness.scenario import Commit, Setup
+from unikv.cache.checkpoint_policy import CheckpointStrategy
 
 Item = Setup | Op
 """A trace begins with the storage and the engine it runs on."""
@@ -80,6 +81,10 @@ SIMPLEST_FIRST = (
 when something happens.  Those that are not here come behind all that are."""
 
 _RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(SIMPLEST_FIRST)}
+
+_COMMITS = tuple(Commit)
+_STRATEGIES = tuple(CheckpointStrategy)
+"""Both name the plainest first."""
 
 FIRST_NUMBER: Mapping[str, int] = {"r": 0}
 """Numbers begin at 1, those of requests at 0: as the generator gives them."""
@@ -203,14 +208,21 @@ def setup_weight(setup: Setup) -> tuple[int, ...]:
 
     The bytes of an arena count as pages of its largest band, and those of a sink not at all.
     """
+    backend, network = setup.backend, setup.network
     pages = [band.page_bytes for band in setup.bands]
     return (
         len(setup.bands),
-        int(setup.network is not None),
+        int(network is not None),
         len(setup.host),
         setup.ranks,
+        int(setup.pipeline),
         int(setup.overlap),
         int(setup.read_end),
+        int(backend.row_memory),
+        _COMMITS.index(backend.commit),
+        int(backend.captured),
+        _STRATEGIES.index(setup.checkpoints.strategy),
+        int(network is not None and network.publishes_at_once),
         setup.steps_in_flight,
         setup.layer_groups,
         setup.page_slots,
@@ -218,12 +230,13 @@ def setup_weight(setup: Setup) -> tuple[int, ...]:
         sum(band.entry_cells for band in setup.bands),
         sum(band.window for band in setup.bands),
         (setup.total_bytes - setup.sink_bytes) // max(pages),
+        setup.checkpoints.interval,
         setup.rows,
         setup.row_pages,
         sum(band.id_count for band in setup.bands),
         setup.total_bytes,
         sum(part.total_bytes for part in setup.host),
-        setup.network.patience + setup.network.refusals if setup.network else 0,
+        network.patience + network.refusals if network else 0,
     )
 
 

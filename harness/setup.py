@@ -181,7 +181,9 @@ def _draw_backend(scenario: Scenario, choices: Choices) -> BackendSetup:
     elif draw < backend.in_step_percent + backend.side_stream_percent + backend.relayed_percent:
         commit = Commit.RELAYED
     captured = percent(choices, backend.captured_percent)
-    return BackendSetup(row_memory=has_row_memory, commit=commit, captured=captured)
+    drawn = BackendSetup(row_memory=has_row_memory, commit=commit, captured=captured)
+    # A file leaves out a default only where it is that very object.
+    return PLAIN if drawn == PLAIN else drawn
 
 
 def _draw_checkpoints(
@@ -192,9 +194,10 @@ def _draw_checkpoints(
         return AT_THE_END
     strategy = part.strategies[choices.below(len(part.strategies))]
     blocks = between(choices, *part.interval_blocks)
-    has_grid = strategy is not CheckpointStrategy.NO_BUFFER
+    if strategy is CheckpointStrategy.NO_BUFFER:
+        return AT_THE_END
     block_tokens = scenario.requests.block_pages * scenario.page_slots
-    return CheckpointSetup(strategy=strategy, interval=blocks * block_tokens if has_grid else 0)
+    return CheckpointSetup(strategy=strategy, interval=blocks * block_tokens)
 
 
 def _check_loop(setup: Setup, place: str) -> None:

@@ -34,7 +34,8 @@ from harness.ops import (
     Retract,
     SharedReadEnd,
 )
-from harness.scenario import Setup
+from harness.scenario import AT_THE_END, Setup
+from harness.simpler_setup import is_possible, with_small_pages
 
 LENGTH_MAX = 7
 """Longest trace that is tried; there are three times as many of each further operation."""
@@ -110,9 +111,10 @@ def short_traces(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         )
         for length, requests in product(range(2, min(LENGTH_MAX, len(items) - 1) + 1), (1, 2)):
             for pages in range(requests, requests + PAGES_SPARE + 1):
-                roomy = _with_pages(bare, pages, requests)
-                for life in short_lives(engine, requests, length) if length >= requests else ():
-                    yield (roomy, *life)
+                roomy = with_small_pages(bare, pages, requests)
+                roomy = msgspec.structs.replace(roomy, steps_in_flight=engine.steps)
+                if length >= requests and is_possible(roomy):
+                    yield from ((roomy, *life) for life in short_lives(engine, requests, length))
 
 
 def _steps(road: _Road, engine: Engine) -> Iterator[_Road]:
@@ -180,31 +182,10 @@ def _prompt(road: _Road, name: str) -> int:
 def _plain(setup: Setup) -> Setup:
     """The setup with its last band alone, which owns the pages."""
     return msgspec.structs.replace(
-        setup, bands=setup.bands[-1:], host=(), network=None, layer_groups=1
-    )
-
-
-def _with_pages(setup: Setup, pages: int, requests: int) -> Setup:
-    """The setup with the smallest pages and so many of them in every band."""
-    bands = tuple(
-        msgspec.structs.replace(
-            band,
-            entry_cells=2 * setup.layer_groups,
-            slots_per_page=1,
-            id_count=pages,
-            window=min(band.window, 1),
-        )
-        for band in setup.bands
-    )
-    size = bands[0].page_bytes
-    return msgspec.structs.replace(
         setup,
-        bands=bands,
-        sink_bytes=size,
-        total_bytes=size * (1 + pages * len(bands)),
-        page_slots=1,
-        block_pages=1,
-        rows=max(requests, 1),
-        row_pages=pages,
-        steps_in_flight=min(setup.steps_in_flight, STEPS_MAX),
+        bands=setup.bands[-1:],
+        host=(),
+        network=None,
+        layer_groups=1,
+        checkpoints=AT_THE_END,
     )

@@ -28,6 +28,7 @@ from harness.scenario import Setup
 from harness.short_traces import short_traces
 from harness.simpler import (
     canonically_named,
+    fewer_blocks,
     fewer_names,
     longer_prompts,
     merged,
@@ -35,11 +36,13 @@ from harness.simpler import (
     other_names,
     plain_operations,
     plainer_kinds,
+    rested,
     smaller_numbers,
     without,
     without_cache,
 )
 from harness.simpler_setup import fewer_slots, lower, simpler_setups
+from harness.small_setups import small_setups
 from harness.violation import Violation
 from shrink import (
     ALONE,
@@ -133,6 +136,7 @@ REPLACEMENTS: tuple[Pass[Item], ...] = (
     rewrite(fewer_names, name="fewer_names"),
     merge_items(merged),
     delete_pairs,
+    rewrite(rested, name="rested"),
     replace_items(plainer_kinds, name="plainer_kinds"),
     rewrite(longer_prompts, name="longer_prompts"),
     rewrite(without_cache, name="without_cache"),
@@ -144,7 +148,9 @@ PASSES: tuple[Pass[Item], ...] = (
     *(behind(1, run) for run in DELETIONS),
     replace_items(simpler_setups, name="simpler_setup"),
     rewrite(fewer_slots, name="fewer_slots"),
+    rewrite(fewer_blocks, name="fewer_blocks"),
     *(behind(1, run) for run in REPLACEMENTS),
+    rewrite(small_setups, name="small_setups"),
     replace_pairs(lower, name="lower_numbers"),
     rewrite(short_traces, name="short_traces"),
     behind(1, exchange_items(plain_operations)),

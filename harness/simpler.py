@@ -18,12 +18,15 @@ from harness.ops import (
     Abort,
     Admit,
     Arrive,
+    BeginBackup,
+    BeginSave,
     CachePrefix,
     Chunk,
     Decode,
     EvictPrefix,
     Finish,
     Flush,
+    IdleCheck,
     Launch,
     Operation,
     Process,
@@ -213,6 +216,44 @@ def without_cache(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
                 yield (*items[:place], *later, Abort(item.request), *items[evicted + 1 :])
 
 
+def fewer_blocks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace without one block of all prompts that have it, and without its tokens."""
+    setup, operations = items[0], [item for item in items if isinstance(item, Op)]
+    if not isinstance(setup, Setup):
+        return
+    block_tokens = setup.block_pages * setup.page_slots
+    arrivals = [op for op in operations if isinstance(op, Arrive)]
+    for gone in dict.fromkeys(block for op in arrivals for block in reversed(op.blocks)):
+        shorter = {op.request for op in arrivals if gone in op.blocks}
+        changed: list[Item] = [setup]
+        for operation in operations:
+            rest = without(operation, {gone}) or operation
+            if isinstance(rest, Arrive) and rest.request in shorter:
+                prompt, blocks = max(1, rest.prompt - block_tokens), rest.blocks
+                if blocks == (gone,):
+                    blocks = ()
+                rest = msgspec.structs.replace(rest, prompt=prompt, blocks=blocks)
+            elif (
+                isinstance(rest, Admit | Chunk)
+                and rest.request in shorter
+                and rest.tokens > block_tokens
+            ):
+                shorter.discard(rest.request)
+                rest = msgspec.structs.replace(rest, tokens=rest.tokens - block_tokens)
+            changed.append(rest)
+        yield changed
+
+
+def rested(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The trace with a rest in the place of several operations, the most of them first."""
+    head, operations = _split(items)
+    width = len(operations) // 2
+    while width > 1:
+        for begin in range(len(operations) - width, -1, -1):
+            yield (*head, *operations[:begin], IdleCheck(), *operations[begin + width :])
+        width = width // 2 if width > 8 else width - 1
+
+
 def plain_operations(items: Sequence[Item]) -> list[Item]:
     """Operations that bring about most states, for the requests of a trace."""
     names = list(dict.fromkeys(i.request for i in items if isinstance(i, Arrive)))
@@ -221,7 +262,9 @@ def plain_operations(items: Sequence[Item]) -> list[Item]:
         for name in names
         for make in (Abort, Retract, lambda r: Admit(r, 1), lambda r: Launch((r,)))
     ]
-    return [*about, Record(), Process(), Flush(1)]
+    copies = dict.fromkeys(i.copy for i in items if isinstance(i, BeginBackup))
+    saves: list[Item] = [BeginSave(copy, name) for copy in copies for name in names]
+    return [*saves, *about, Record(), Process(), Flush(1)]
 
 
 def _ends(item: Item, request: str) -> bool:

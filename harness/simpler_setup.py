@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from harness.canonical import Item
 from harness.errors import InputError
-from harness.scenario import AT_THE_END, BandSetup, Setup
+from harness.scenario import AT_THE_END, PLAIN, BandSetup, Commit, Setup
 from harness.setup import check_setup
 from harness.simpler import descending, lower_by_one, with_tokens_divided
+from unikv.cache.checkpoint_policy import CheckpointStrategy
 from unikv.errors import UnikvError
 from unikv.layout_rules import check_layout
 
@@ -42,7 +43,12 @@ def fewer_slots(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
                 else band
                 for band in setup.bands
             ]
-            smaller = _rebuilt(replace(setup, page_slots=slots), bands, _arena_pages(setup))
+            slotted = replace(setup, page_slots=slots)
+            if setup.checkpoints.interval:
+                interval = -(-setup.checkpoints.interval // divisor)
+                grid = replace(setup.checkpoints, interval=interval)
+                slotted = replace(slotted, checkpoints=grid)
+            smaller = _rebuilt(slotted, bands, _arena_pages(setup))
             if is_possible(smaller):
                 yield (smaller, *with_tokens_divided(items[1:], divisor))
 
@@ -64,6 +70,56 @@ def lower(item: Item) -> Iterator[Item]:
     yield from (smaller for smaller in variants if smaller != item and is_possible(smaller))
 
 
+def with_small_pages(
+    setup: Setup,
+    pages: int,
+    requests: int,
+    *,
+    slots: int = 1,
+    window_pages: int = 1,
+    owner_cells: int = 1,
+    arena_pages: int | None = None,
+) -> Setup:
+    """The setup with the smallest pages of so many slots, and so many of them in every band.
+
+    Args:
+        pages: ids of every band, pages of a row and of each piece of host memory.
+        requests: rows.
+        slots: of a page of tokens.
+        window_pages: pages of a window, where it is no shorter already.
+        owner_cells: how many times as large a slot of the last band is.
+        arena_pages: pages of the largest band above the sink; by default all bands have room.
+    """
+    last = len(setup.bands) - 1
+    bands = tuple(
+        replace(
+            band,
+            entry_cells=ENTRY_CELLS_MIN * setup.layer_groups * (owner_cells if i == last else 1),
+            slots_per_page=1 if band.kind == "state" else slots,
+            id_count=pages,
+            window=min(band.window, slots * window_pages),
+        )
+        for i, band in enumerate(setup.bands)
+    )
+    size = max(band.page_bytes for band in bands)
+    room = pages * len(bands) if arena_pages is None else arena_pages
+    host = tuple(
+        replace(part, total_bytes=pages * max(bands[i].page_bytes for i in part.bands))
+        for part in setup.host
+    )
+    return replace(
+        setup,
+        bands=bands,
+        host=host,
+        sink_bytes=size,
+        total_bytes=size * (1 + room),
+        page_slots=slots,
+        block_pages=1,
+        rows=max(requests, 1),
+        row_pages=pages,
+    )
+
+
 @lru_cache(maxsize=4096)
 def is_possible(setup: Setup) -> bool:
     """Whether a world can be built of it."""
@@ -81,8 +137,7 @@ def _variants(setup: Setup) -> Iterator[Setup]:
         yield replace(setup, network=None)
     if setup.host:
         yield replace(setup, host=(), layer_groups=1)
-    if setup.checkpoints != AT_THE_END:
-        yield replace(setup, checkpoints=AT_THE_END)
+    yield from _checkpoint_variants(setup)
     for index in range(len(bands) - 1):
         rest = [*bands[:index], *bands[index + 1 :]]
         fewer_bands = _host_without(setup, index)
@@ -93,9 +148,10 @@ def _variants(setup: Setup) -> Iterator[Setup]:
         size = max(band.page_bytes for band in rest)
         as_many_bytes = (setup.total_bytes - setup.sink_bytes) // size
         yield _rebuilt(fewer_bands, rest, as_many_bytes)
-    for field in ("overlap", "read_end"):
+    for field in ("pipeline", "overlap", "read_end"):
         if getattr(setup, field):
             yield replace(setup, **{field: False})
+    yield from _backend_variants(setup)
     for field in ("ranks", "steps_in_flight", "layer_groups", "block_pages"):
         for fewer in descending(getattr(setup, field), 1):
             yield replace(setup, **{field: fewer})
@@ -109,6 +165,32 @@ def _variants(setup: Setup) -> Iterator[Setup]:
         for fewer in descending(getattr(setup, field), 1):
             yield replace(setup, **{field: fewer})
     yield from _host_variants(setup)
+
+
+def _backend_variants(setup: Setup) -> Iterator[Setup]:
+    backend = setup.backend
+    if backend != PLAIN:
+        yield replace(setup, backend=PLAIN)
+    if backend.row_memory:
+        yield replace(setup, backend=replace(backend, row_memory=False))
+    if backend.captured:
+        yield replace(setup, backend=replace(backend, captured=False))
+    for commit in Commit:
+        if commit is backend.commit:
+            break
+        yield replace(setup, backend=replace(backend, commit=commit))
+
+
+def _checkpoint_variants(setup: Setup) -> Iterator[Setup]:
+    checkpoints = setup.checkpoints
+    if checkpoints == AT_THE_END:
+        return
+    yield replace(setup, checkpoints=AT_THE_END)
+    if checkpoints.strategy is CheckpointStrategy.EXTRA_BUFFER_LAZY:
+        held = replace(checkpoints, strategy=CheckpointStrategy.EXTRA_BUFFER)
+        yield replace(setup, checkpoints=held)
+    for interval in descending(checkpoints.interval, 1):
+        yield replace(setup, checkpoints=replace(checkpoints, interval=interval))
 
 
 def _band_variants(setup: Setup, pages: int) -> Iterator[Setup]:
@@ -143,6 +225,8 @@ def _host_variants(setup: Setup) -> Iterator[Setup]:
             smaller = replace(part, total_bytes=fewer * page)
             yield replace(setup, host=(*setup.host[:index], smaller, *setup.host[index + 1 :]))
     if setup.network is not None:
+        if setup.network.publishes_at_once:
+            yield replace(setup, network=replace(setup.network, publishes_at_once=False))
         for patience in descending(setup.network.patience, 1):
             yield replace(setup, network=replace(setup.network, patience=patience))
         for refusals in descending(setup.network.refusals, 0):

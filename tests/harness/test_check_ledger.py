@@ -1,6 +1,13 @@
 """Ledger: a page that is free too early or pending too long is reported, and a write not shared."""
 
+import msgspec
+
+from harness.ops import Admit, Arrive, BeginSave, Flush, Launch, Operation, SubmitCopy
+from harness.runner import run_trace
+from harness.scenario import HostSetup, Setup
+from harness.simpler_setup import with_small_pages
 from harness.world import World
+from tests.harness.backed import run_of, setup_of
 from tests.harness.lived_in import allocators, bands, is_busy, reports, world_when
 from unikv.alloc.band import HOLE, LIVE, PENDING
 from unikv.alloc.page_usage import Use
@@ -69,3 +76,37 @@ def test_a_move_under_unknown_writes_is_reported() -> None:
     )
     world.truth.moved(0, [])
     assert ("ledger", "move under unknown writes") in reports(world)
+
+
+STORAGE = with_small_pages(setup_of(), 1, 1)
+SAVED: tuple[Operation, ...] = (
+    Arrive("r0", 1, 0),
+    Admit("r0", 1),
+    Launch(("r0",)),
+    BeginSave("copy1", "r0"),
+    SubmitCopy("copy1"),
+)
+
+
+def storage_with_a_host() -> Setup:
+    """One band of one page, and host memory for it."""
+    setup = msgspec.structs.replace(STORAGE, bands=STORAGE.bands[-1:], overlap=False)
+    page = setup.bands[0].page_bytes
+    host = (HostSetup(total_bytes=page, bands=(0,)),)
+    return msgspec.structs.replace(setup, ranks=1, total_bytes=2 * page, host=host)
+
+
+def test_a_copy_is_compared_as_soon_as_it_is_submitted() -> None:
+    result = run_trace(storage_with_a_host(), SAVED, plant="backup-without-its-last-page")
+    assert [(v.check, v.detail, v.operation) for v in result.violations] == [
+        ("ledger", "copies differ", len(SAVED) - 1)
+    ]
+
+
+def test_a_copy_that_is_forgotten_while_nothing_else_changes_is_reported() -> None:
+    run = run_of(storage_with_a_host(), *SAVED)
+    for subject in allocators(run.world):
+        fences = subject.storage.chain.ledger.fences
+        fences.end(fences.newest)
+    run.execute(Flush(1))
+    assert [(v.check, v.detail) for v in run.violations] == [("ledger", "copies differ")]

@@ -207,6 +207,14 @@ def test_short_traces_come_shortest_first() -> None:
     assert half == sorted(half)
 
 
+@pytest.mark.parametrize("setup", EVERY_SETUP)
+def test_a_world_can_be_built_for_every_short_trace(setup: Setup) -> None:
+    long: list[Item] = [setup, *[Record()] * 4]
+    tried = {storage for storage, _ in map(parted, short_traces(long))}
+    assert tried
+    assert all(is_possible(storage) for storage in tried)
+
+
 def test_no_short_trace_breaks_a_promise_of_the_allocator() -> None:
     long: list[Item] = [EVERY_SETUP[0], *[Record()] * 4]
     for setup, operations in map(parted, short_traces(long)):
@@ -215,7 +223,16 @@ def test_no_short_trace_breaks_a_promise_of_the_allocator() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["freed-page-offered", "double-free-tolerated"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "freed-page-offered",
+        "double-free-tolerated",
+        "backup-without-its-last-page",
+        "row-never-reset",
+        "tracking-slot-leaked",
+    ],
+)
 def test_different_seeds_end_in_the_same_text(fault: str) -> None:
     results = {shrunk(run, fault) for run in failing(fault, 3)}
     assert len(results) == 1
