@@ -86,7 +86,7 @@ def with_small_pages(
         pages: ids of every band, pages of a row and of each piece of host memory.
         requests: rows.
         slots: of a page of tokens.
-        window_pages: pages of a window, where it is no shorter already.
+        window_pages: pages of a window.
         owner_cells: how many times as large a slot of the last band is.
         arena_pages: pages of the largest band above the sink; by default all bands have room.
     """
@@ -97,7 +97,7 @@ def with_small_pages(
             entry_cells=ENTRY_CELLS_MIN * setup.layer_groups * (owner_cells if i == last else 1),
             slots_per_page=1 if band.kind == "state" else slots,
             id_count=pages,
-            window=min(band.window, slots * window_pages),
+            window=slots * window_pages if band.window else 0,
         )
         for i, band in enumerate(setup.bands)
     )

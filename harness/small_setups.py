@@ -70,7 +70,7 @@ def _storages(engine: Setup, operations: Sequence[Op]) -> Iterator[Setup]:
     arrivals = [op for op in operations if isinstance(op, Arrive)]
     tokens = max((op.prompt + op.output for op in arrivals), default=1)
     bands = len(engine.bands)
-    windows = {1, 2} if any(band.window > 1 for band in engine.bands) else {1}
+    windows = {1, 2} if any(band.window for band in engine.bands) else {1}
     for slots, pages in product({1, 2, tokens} if bands == 1 else {1, 2}, range(1, PAGES_MAX + 1)):
         rooms = range(pages, pages * bands + 1)
         for owner, window, room in product((1, 2)[:bands], windows, rooms):

@@ -59,12 +59,12 @@ def shrunk_lines(hunts: Sequence[Hunted]) -> list[str]:
     rows.sort(key=lambda row: (-row[1].operations, -row[1].distinct_results, row[0]))
     widest = max((len(fault) for fault, _ in rows), default=0)
     lines = [
-        f"{'shrunk':{widest}}  {'seeds':>5}  {'operations':>10}  {'longest':>7}  {'texts':>5}"
-        f"  {'same':>4}  {'signatures':>10}  {'same each':>9}  {'cpu s':>6}  {'longest':>7}"
-        f"  {'runs':>6}"
+        f"{'shrunk':{widest}}  {'seeds':>5}  {'confirmed':>9}  {'operations':>10}  {'longest':>7}"
+        f"  {'texts':>5}  {'same':>4}  {'signatures':>10}  {'same each':>9}  {'cpu s':>6}"
+        f"  {'longest':>7}  {'runs':>6}"
     ]
     lines += [
-        f"{fault:{widest}}  {row.seeds:5}  {row.operations:10}  {row.longest:7}"
+        f"{fault:{widest}}  {row.seeds:5}  {row.confirmed:9}  {row.operations:10}  {row.longest:7}"
         f"  {row.distinct_results:5}  {row.same_result:4}  {row.signatures:10}"
         f"  {row.same_result_each:9}  {row.seconds:6.2f}  {row.seconds_longest:7.2f}"
         f"  {row.executions:6}"
@@ -159,6 +159,7 @@ def _shrunk_record(hunted: Hunted) -> dict[str, object]:
         return {}
     return {
         "shrunk_seeds": shrunk.seeds,
+        "confirmed": shrunk.confirmed,
         "shrunk_operations": shrunk.operations,
         "shrunk_longest": shrunk.longest,
         "distinct_results": shrunk.distinct_results,

@@ -38,16 +38,19 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         seeds: failing runs that were made small.
-        operations, seconds, executions: medians of what is left, of processor time and of runs.
+        confirmed: results that fail likewise when they are run from their beginning.
+        operations, executions: medians of what is left and of runs.
+        seconds: median of processor time, of those that were made small alone: the first ten.
         longest: operations of the longest result.
         distinct_results: texts, setup included, that are not the same.
         same_result: runs that ended in the commonest text.
         signatures: kinds of failure among the runs; there is at least one text for each.
         same_result_each: runs that ended in the commonest text of their kind of failure.
-        seconds_longest: processor time of the dearest one.
+        seconds_longest: processor time of the dearest of those.
     """
 
     seeds: int
+    confirmed: int
     operations: int
     longest: int
     distinct_results: int

@@ -260,13 +260,14 @@ def test_medians_of_reductions_leave_the_setup_out() -> None:
 
     shrunken = summed(
         [
-            MadeSmall("torn", reduction(*SMALLEST), 1),
-            MadeSmall("late", reduction(*SMALLEST), 2),
-            MadeSmall("torn", reduction(Record()), 6),
+            MadeSmall("torn", reduction(*SMALLEST), 1, True),
+            MadeSmall("late", reduction(*SMALLEST), 2, True),
+            MadeSmall("torn", reduction(Record()), 6, False),
         ]
     )
     assert shrunken == Shrunken(
         seeds=3,
+        confirmed=2,
         operations=5,
         longest=5,
         distinct_results=2,
@@ -286,6 +287,7 @@ def test_faults_are_shrunk_when_asked(tmp_path: Path) -> None:
     (row,) = record_of(result)["faults"]
     assert result.exit_code == 0
     assert (row["shrunk_operations"], row["distinct_results"]) == (5, 1)
+    assert row["shrunk_seeds"] == row["confirmed"] == 2
     assert {"shrink_seconds", "executions"} <= row.keys()
 
 
