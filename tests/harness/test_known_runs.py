@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import cast
 
 import pytest
 
@@ -21,14 +22,18 @@ from harness.ops import (
     Process,
     Record,
 )
+from harness.ops.base import Op
 from harness.runner import Run, run_seed, run_trace
 from harness.scenario import Setup
 from harness.setup import draw_setup
+from harness.shrinking import shrink_run
 from harness.subject import Answer
 from harness.sweep.loading import default_scenarios, load_named
 from harness.sweep.patience import alarmed
 from harness.unikv_subject import UnikvSubject
+from harness.violation import Violation
 from harness.world import SubjectFactory
+from shrink import Budget
 from unikv.device.port import CopyDevice, StorageLayout
 
 SCENARIOS = {named.name: named.scenario for named in load_named(default_scenarios())}
@@ -140,6 +145,32 @@ def test_every_candidate_shows_what_a_run_of_its_own_shows(plant: str) -> None:
             assert tuple(known(setup, candidate)) == alone
             shown += bool(alone)
     assert shown > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "seed", "plant"),
+    [
+        ("host_tier", 10, "backup-without-its-last-page"),
+        ("rows", 1, "static-buffer-of-another-step"),
+        ("peers", 1, "abort-forgets-queued-parts"),
+    ],
+)
+def test_a_whole_reduction_shows_what_runs_of_their_own_show(
+    name: str, seed: int, plant: str
+) -> None:
+    failed = run_seed(SCENARIOS[name], name, seed, 400, plant=plant)
+    known = KnownRuns(plant)
+
+    def both(setup: Setup, candidate: Sequence[Op]) -> Sequence[Violation]:
+        found = known(setup, candidate)
+        alone = run_trace(setup, cast(Sequence[Operation], candidate), plant=plant).violations
+        assert tuple(found) == alone
+        return found
+
+    signature = failed.violations[0].signature
+    reduction = shrink_run(failed.setup, failed.trace, both, signature, Budget(1500))
+    assert len(reduction.result) < len(failed.trace)
 
 
 class Looping(UnikvSubject):
