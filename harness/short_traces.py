@@ -155,8 +155,8 @@ def _lived_on(road: _Road, index: int, life: _Life, engine: Engine) -> Iterator[
         return
     if life is _Life.IDLE:
         yield ordered.then(Chunk(name, 1), index, _Life.PREPARED)
-        if engine.windows:
-            yield replace(ordered.then(Advance(name)), has_holes=True)
+    if engine.windows:
+        yield replace(ordered.then(Advance(name)), has_holes=True)
     yield replace(ordered.then(Abort(name), index, _Life.GONE), has_holes=True)
     yield replace(ordered.then(Retract(name), index, _Life.QUEUED), has_holes=True)
 
