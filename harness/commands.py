@@ -304,7 +304,7 @@ def hunt_in_words(
         screen.say(_object({"command": command, "faults": hunt_records(rows), "seconds": seconds}))
     if hunts.interrupts.seen:
         return Exit.INTERRUPTED
-    return Exit.CLEAN if all(hunted.caught for hunted in rows) else Exit.MISSED
+    return Exit.CLEAN if all(hunted.holds for hunted in rows) else Exit.MISSED
 
 
 def _follow(

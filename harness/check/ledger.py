@@ -63,7 +63,7 @@ def accounts(world: World) -> tuple[object, ...]:
         truth.copies.revision,
         world.subjects[0].uses(),
         host.copies() if host is not None else (),
-        network.holds() if network is not None else (),
+        (network.holds(), *truth.transfers.held) if network is not None else (),
     )
 
 

@@ -40,13 +40,13 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
         seeds: failing runs that were made small.
         confirmed: results that fail likewise when they are run from their beginning.
         operations, executions: medians of what is left and of runs.
-        seconds: median of processor time, of those that were made small alone: the first ten.
+        seconds: median of processor time; of the first ten alone, which are timed.
         longest: operations of the longest result.
         distinct_results: texts, setup included, that are not the same.
         same_result: runs that ended in the commonest text.
         signatures: kinds of failure among the runs; there is at least one text for each.
         same_result_each: runs that ended in the commonest text of their kind of failure.
-        seconds_longest: processor time of the dearest of those.
+        seconds_longest: processor time of the dearest of the timed ones.
     """
 
     seeds: int
@@ -89,6 +89,11 @@ class Hunted(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...] = ()
     trace: tuple[str, ...] = ()
     shrunk: Shrunken | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was caught, and no result of a reduction has lost its failure."""
+        return self.caught and (self.shrunk is None or self.shrunk.confirmed == self.shrunk.seeds)
 
 
 @dataclass(frozen=True, slots=True)

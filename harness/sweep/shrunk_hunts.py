@@ -40,7 +40,6 @@ SEARCH_SECONDS_MAX = 10.0
 SEEDS_OF_EACH = 200
 """Seeds of the fault's own scenario that are run for each failing one that is wanted, at most."""
 
-
 ALONE = 10
 """How many failing runs of a fault are timed, each as if there were no other.  Those behind them go
 by the worlds that candidates of earlier ones went through, which saves time and changes nothing."""

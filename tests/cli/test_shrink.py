@@ -291,6 +291,17 @@ def test_faults_are_shrunk_when_asked(tmp_path: Path) -> None:
     assert {"shrink_seconds", "executions"} <= row.keys()
 
 
+def test_a_result_that_has_lost_its_failure_is_a_miss() -> None:
+    made = [
+        MadeSmall("torn", Reduction((SETUP, *SMALLEST), 7, 0, (), True), 1, sure)
+        for sure in (True, False)
+    ]
+    caught = Hunted(fault="a", caught=True, check="ordering")
+    assert caught.holds
+    assert msgspec.structs.replace(caught, shrunk=summed(made[:1])).holds
+    assert not msgspec.structs.replace(caught, shrunk=summed(made)).holds
+
+
 def test_a_long_hunt_is_not_taken_for_one_that_hangs() -> None:
     work = ShrinkWork((), ("a",), 100)
     assert work.silence_seconds > 100 * 20

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from harness.ops import Admit, Arrive, BeginSave, Flush, Launch, Operation, SubmitCopy
+from harness.ops import Admit, Arrive, BeginReceive, BeginSave, Flush, Launch, Operation, SubmitCopy
 from harness.runner import run_trace
-from harness.scenario import HostSetup, Setup
+from harness.scenario import HostSetup, NetworkSetup, Setup
 from harness.simpler_setup import with_small_pages
 from harness.world import World
 from tests.harness.backed import run_of, setup_of
@@ -110,3 +110,14 @@ def test_a_copy_that_is_forgotten_while_nothing_else_changes_is_reported() -> No
         fences.end(fences.newest)
     run.execute(Flush(1))
     assert [(v.check, v.detail) for v in run.violations] == [("ledger", "copies differ")]
+
+
+def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
+    network = NetworkSetup(patience=1, refusals=0)
+    setup = msgspec.structs.replace(storage_with_a_host(), host=(), network=network)
+    run = run_of(setup, Arrive("r0", 1, 0), BeginReceive("transfer1", 0, "r0"))
+    run.execute(Flush(1))
+    assert run.violations == []
+    run.world.truth.transfers.held.clear()
+    run.execute(Flush(1))
+    assert [(v.check, v.detail) for v in run.violations] == [("ledger", "holds differ")]
