@@ -19,6 +19,7 @@ Not known here: what items mean, and which pass runs when.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import TypeVar
 
 from shrink.problem import Pass, Reducible
@@ -97,22 +98,22 @@ def replace_items(simpler: Callable[[T], Iterable[T]], *, name: str = "replace_i
     No progress means: no variant of any item can take its place.
 
     Args:
-        simpler: variants of an item, the most ambitious first; the first that still fails is
-            taken. Those that make the sequence no smaller by its order are passed over.
+        simpler: variants of an item, the most ambitious first; one that still fails is taken.
+            Those that make the sequence no smaller by its order are passed over.
         name: what progress and results call the pass.
 
-    Cost: one execution per variant of each item to find nothing. Variants of a number that close
-    in on it by halves (0, a half, three quarters, ..., one less) make a binary search of it.
+    Cost: one execution per variant of each item to find nothing, and as many for all that is
+    found in one sweep: behind a variant that was taken come those of the new item from there on,
+    since whatever stands before them has just failed in its neighbour. Variants of a number that
+    close in on it by halves (0, a half, three quarters, ..., one less) make a binary search of it.
     """
 
     def replace(problem: Reducible[T]) -> None:
         before: tuple[T, ...] = ()
         while problem.best is not before:
             before = problem.best
-            index = len(before) - 1
-            while index >= 0:
-                if not _replace_at(problem, index, simpler):
-                    index -= 1
+            for index in reversed(range(len(before))):
+                _replace_at(problem, index, simpler)
 
     replace.__name__ = name
     return replace
@@ -166,12 +167,18 @@ def _distance_max(length: int) -> int:
     return distance
 
 
-def _replace_at(problem: Reducible[T], index: int, simpler: Callable[[T], Iterable[T]]) -> bool:
-    best = problem.best
-    return any(
-        problem.try_((*best[:index], variant, *best[index + 1 :]))
-        for variant in simpler(best[index])
-    )
+def _replace_at(problem: Reducible[T], index: int, simpler: Callable[[T], Iterable[T]]) -> None:
+    """Take variants of one item, and of what it becomes, until the last variant has been tried."""
+    place = 0
+    taken = True
+    while taken:
+        taken = False
+        best = problem.best
+        for variant in islice(simpler(best[index]), place, None):
+            if problem.try_((*best[:index], variant, *best[index + 1 :])):
+                taken = True
+                break
+            place += 1
 
 
 def largest_working(works: Callable[[int], bool], *, limit: int, guess: int) -> int:

@@ -218,6 +218,17 @@ def test_an_item_is_looked_at_again_when_another_has_changed() -> None:
     assert problem.best == (0, 0)
 
 
+def test_behind_a_variant_that_was_taken_come_those_that_were_not_tried_yet() -> None:
+    def cleared(item: int) -> Iterable[int]:
+        return (item & ~(1 << bit) for bit in range(4) if item >> bit & 1)
+
+    fails = Recorder(lambda candidate: candidate[0] & 0b0101 == 0b0101)
+    problem = problem_of(Case((0b1111,), fails))
+    replace_items(cleared)(problem)
+    first = [(0b1111,), (0b1110,), (0b1101,), (0b1001,), (0b0101,)]
+    assert fails.seen == [*first, (0b0100,), (0b0001,)]
+
+
 def test_a_variant_that_is_not_smaller_is_passed_over() -> None:
     fails = Recorder(lambda candidate: True)
     problem = problem_of(Case((1,), fails))
