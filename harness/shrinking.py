@@ -50,6 +50,7 @@ from shrink import (
     Ahead,
     Budget,
     DoesNotFail,
+    Ends,
     Observer,
     Pass,
     Reduction,
@@ -116,12 +117,14 @@ class Means:
         ahead: where candidates can run before they are asked for.
         memory: verdicts of an earlier reduction of the same case.
         met: keeps failures of other signatures; they are never followed.
+        ends: of earlier reductions of the same program and signature.
     """
 
     observer: Observer = SILENT
     ahead: Ahead[Item] = ALONE
     memory: Memory = FORGETFUL
     met: Met = dropped
+    ends: Ends[Item] | None = None
 
 
 MEANS = Means()
@@ -131,14 +134,16 @@ DELETIONS: tuple[Pass[Item], ...] = (
     by_name(names_of, without, delete_runs, name="delete_names"),
     delete_runs,
 )
+REWRITES: tuple[Pass[Item], ...] = (
+    rewrite(fewer_names, name="fewer_names"),
+    rewrite(longer_prompts, name="longer_prompts"),
+)
 REPLACEMENTS: tuple[Pass[Item], ...] = (
     replace_items(smaller_numbers, name="smaller_numbers"),
-    rewrite(fewer_names, name="fewer_names"),
     merge_items(merged),
     delete_pairs,
     rewrite(rested, name="rested"),
     replace_items(plainer_kinds, name="plainer_kinds"),
-    rewrite(longer_prompts, name="longer_prompts"),
     rewrite(without_cache, name="without_cache"),
     rewrite(other_names, name="other_names"),
     move_items,
@@ -149,6 +154,7 @@ PASSES: tuple[Pass[Item], ...] = (
     replace_items(simpler_setups, name="simpler_setup"),
     rewrite(fewer_slots, name="fewer_slots"),
     rewrite(fewer_blocks, name="fewer_blocks"),
+    *REWRITES,
     *(behind(1, run) for run in REPLACEMENTS),
     rewrite(small_setups, name="small_setups"),
     replace_pairs(lower, name="lower_numbers"),
@@ -250,6 +256,7 @@ def shrink_run(
             budget=budget,
             observer=means.observer,
             ahead=means.ahead,
+            ends=means.ends,
         )
 
 
@@ -275,7 +282,7 @@ def shrink_trace(
         lambda items: fails(cast(Sequence[Op], items)),
         order=Size,
         key=lambda item: item,
-        passes=DELETIONS + REPLACEMENTS,
+        passes=(*DELETIONS, *REWRITES, *REPLACEMENTS),
         budget=budget,
     )
     return cast(tuple[Op, ...], reduction.result)

@@ -25,7 +25,7 @@ from shrink.problem import (
     Silent,
     never,
 )
-from shrink.reducer import Reduction, reduce
+from shrink.reducer import Ends, Reduction, reduce
 from shrink.rewrites import (
     EXCHANGES_MAX,
     STEPS_MAX,
@@ -48,6 +48,7 @@ __all__ = [
     "Budget",
     "Comparable",
     "DoesNotFail",
+    "Ends",
     "Observer",
     "OutOfBudget",
     "Pass",

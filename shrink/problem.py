@@ -155,7 +155,7 @@ class Problem(Generic[T]):
         self._best = tuple(sequence)
         self._best_size = order(self._best)
         self._begin = self._best
-        if not self._execute(self._best, self._keys(self._best)):
+        if not self._execute(self._best, self.keys(self._best)):
             raise DoesNotFail(
                 f"reduce: the given sequence of {len(self._best)} items does not fail; only a "
                 f"sequence for which the predicate is true can be reduced, so check that the "
@@ -176,6 +176,10 @@ class Problem(Generic[T]):
     def cache_hits(self) -> int:
         """Candidates answered from memory."""
         return self._cache_hits
+
+    def keys(self, sequence: tuple[T, ...]) -> tuple[Hashable, ...]:
+        """What a sequence is known by."""
+        return tuple(self._key(item) for item in sequence)
 
     def run(self, run: Pass[T]) -> None:
         """Run a pass.
@@ -205,7 +209,7 @@ class Problem(Generic[T]):
         return True
 
     def _verdict(self, proposed: tuple[T, ...]) -> bool:
-        keys = self._keys(proposed)
+        keys = self.keys(proposed)
         known = self._verdicts.get(keys)
         if known is not None:
             self._cache_hits += 1
@@ -219,7 +223,7 @@ class Problem(Generic[T]):
         return self._execute(proposed, keys)
 
     def _known(self, proposed: tuple[T, ...]) -> bool | None:
-        return self._verdicts.get(self._keys(proposed))
+        return self._verdicts.get(self.keys(proposed))
 
     def _execute(self, proposed: tuple[T, ...], keys: tuple[Hashable, ...]) -> bool:
         failed = self._fails(proposed)
@@ -228,6 +232,3 @@ class Problem(Generic[T]):
         length = len(proposed) if failed else len(self._best)
         self._observer.tried(Progress(self.executions, self._cache_hits, length, failed))
         return failed
-
-    def _keys(self, sequence: tuple[T, ...]) -> tuple[Hashable, ...]:
-        return tuple(self._key(item) for item in sequence)

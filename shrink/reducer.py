@@ -5,17 +5,23 @@ pass so only ever sees what the cheap ones could not improve, and the end is rea
 in which no pass helped: a proof that the result is minimal for all of them at once. Candidates
 of an earlier sweep are remembered, so that proof costs little more than its new candidates.
 
+Since passes depend on the best sequence alone, so does the rest of a reduction that begins anew at
+its first pass: whoever comes to a sequence where an earlier reduction has been ends where that did.
+
 Not known here: what a pass does.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from shrink.ahead import ALONE, Ahead, Comparable
 from shrink.problem import SILENT, Budget, Observer, OutOfBudget, Pass, Problem
 
 T = TypeVar("T")
+
+Ends: TypeAlias = MutableMapping[tuple[Hashable, ...], tuple[T, ...]]
+"""What complete reductions ended with, by the keys of each sequence they went through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ def reduce(
     budget: Budget,
     observer: Observer = SILENT,
     ahead: Ahead[T] = ALONE,
+    ends: Ends[T] | None = None,
 ) -> Reduction[T]:
     """Make a failing sequence as small as the passes can.
 
@@ -58,6 +65,8 @@ def reduce(
         budget: when to stop with the best so far.
         observer: told of each pass and each execution.
         ahead: where candidates can run before they are asked for; the result is the same.
+        ends: of earlier reductions by the same predicate, order, key and passes; this one's are
+            added.  The result is the same; an end counts only if it fails when it is run.
 
     Returns:
         The smallest sequence found. If it is complete and `delete_runs` is among the passes,
@@ -70,16 +79,25 @@ def reduce(
         sequence, fails, order=order, key=key, budget=budget, observer=observer, ahead=ahead
     )
     passes_run: list[str] = []
+    known: Ends[T] = {} if ends is None else ends
+    way: list[tuple[Hashable, ...]] = []
     index = 0
     try:
         while index < len(passes):
             before = problem.best
+            if index == 0:
+                way.append(problem.keys(before))
+                end = known.get(way[-1])
+                if end is not None and (end == before or problem.try_(end)):
+                    break
             passes_run.append(passes[index].__name__)
             problem.run(passes[index])
             index = index + 1 if problem.best is before else 0
         complete = True
     except OutOfBudget:
         complete = False  # The best so far still fails; it is only not proved minimal.
+    if complete:
+        known.update(dict.fromkeys(way, problem.best))
     return Reduction(
         result=problem.best,
         executions=problem.executions,

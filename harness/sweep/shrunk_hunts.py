@@ -10,7 +10,7 @@ How a candidate is tried is not known here, except that time is bounded.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,11 +25,11 @@ from harness.faults.failing import Failing, failing_runs, runner_for
 from harness.faults.fault import Fault
 from harness.faults.hunt import SEEDS_MAX
 from harness.scenario import Scenario
-from harness.shrinking import Run, parted, shrink_run
+from harness.shrinking import Means, Run, parted, shrink_run
 from harness.sweep.hunts import HUNT_SECONDS_MAX, SILENCE_SECONDS_MAX, Hunted, HuntWork, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.patience import alarmed
-from shrink import Budget, Reduction
+from shrink import Budget, Ends, Reduction
 
 SHRINK_SECONDS_MAX = 20.0
 """Processor time that one failing run may take to be made small."""
@@ -42,7 +42,8 @@ SEEDS_OF_EACH = 200
 
 ALONE = 10
 """How many failing runs of a fault are timed, each as if there were no other.  Those behind them go
-by the worlds that candidates of earlier ones went through, which saves time and changes nothing."""
+by the worlds that candidates of earlier ones went through, and end where one of those did that came
+to the same sequence; both save time and change nothing."""
 
 
 class MadeSmall(NamedTuple):
@@ -82,12 +83,17 @@ class ShrinkWork(HuntWork):
         scenarios = {named.name: named.scenario for named in self.scenarios}
         made: list[MadeSmall] = []
         shared = runner_for(fault, alarmed)
+        ends: defaultdict[str, Ends[Item]] = defaultdict(dict)  # by signature
         for failing in _some(fault, scenarios, self.seeds):
-            begin = time.process_time()
-            run = shared if len(made) >= ALONE else runner_for(fault, alarmed)
-            reduction = _shrunk(failing, run)
-            seconds = time.process_time() - begin
             signature = failing.violation.signature
+            begin = time.process_time()
+            if len(made) < ALONE:
+                alone: Ends[Item] = {}
+                reduction = _shrunk(failing, runner_for(fault, alarmed), alone)
+                ends[signature].update(alone)
+            else:
+                reduction = _shrunk(failing, shared, ends[signature])
+            seconds = time.process_time() - begin
             again = runner_for(fault, alarmed)(*parted(reduction.result))
             confirmed = any(violation.signature == signature for violation in again)
             made.append(MadeSmall(signature, reduction, seconds, confirmed))
@@ -113,7 +119,7 @@ def summed(made: Sequence[MadeSmall]) -> Shrunken:
         same_result_each=sum(max(counts.values()) for counts in of_signature.values()),
         seconds=round(median(seconds), 3),
         seconds_longest=round(max(seconds), 3),
-        executions=int(median(one.reduction.executions for one in made)),
+        executions=int(median(one.reduction.executions for one in made[:ALONE])),
     )
 
 
@@ -132,7 +138,7 @@ def _some(fault: Fault, scenarios: Mapping[str, Scenario], count: int) -> Iterat
             return
 
 
-def _shrunk(failing: Failing, run: Run) -> Reduction[Item]:
+def _shrunk(failing: Failing, run: Run, ends: Ends[Item]) -> Reduction[Item]:
     end = time.process_time() + SHRINK_SECONDS_MAX
     return shrink_run(
         failing.setup,
@@ -140,6 +146,7 @@ def _shrunk(failing: Failing, run: Run) -> Reduction[Item]:
         run,
         failing.violation.signature,
         Budget(deadline=partial(_is_over, end)),
+        means=Means(ends=ends),
     )
 
 

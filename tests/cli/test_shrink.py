@@ -14,8 +14,10 @@ from harness.ops import Abort, Admit, Arrive, Chunk, Complete, Launch, Operation
 from harness.runner import run_trace
 from harness.scenario import BandSetup, Setup
 from harness.shrinking import Means, shrink_run
+from harness.sweep import shrunk_hunts
 from harness.sweep.candidates import Candidates
 from harness.sweep.hunts import Hunted, Shrunken
+from harness.sweep.jobs import Job
 from harness.sweep.loading import default_scenarios, load_named
 from harness.sweep.shrinks import Shrinking, Shrunk
 from harness.sweep.shrunk_hunts import MadeSmall, ShrinkWork, summed
@@ -289,6 +291,20 @@ def test_faults_are_shrunk_when_asked(tmp_path: Path) -> None:
     assert (row["shrunk_operations"], row["distinct_results"]) == (5, 1)
     assert row["shrunk_seeds"] == row["confirmed"] == 2
     assert {"shrink_seconds", "executions"} <= row.keys()
+
+
+@pytest.mark.slow
+def test_what_earlier_reductions_know_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios = load_named(default_scenarios())
+    work = ShrinkWork(scenarios, ("finished-row-still-writes",), 4)
+
+    def texts(alone: int) -> dict[str, Any]:
+        monkeypatch.setattr(shrunk_hunts, "ALONE", alone)
+        shrunk = msgspec.to_builtins(work.run(Job(0, 0, 0)).shrunk)
+        timed = ("seconds", "seconds_longest", "executions")
+        return {name: shrunk[name] for name in shrunk if name not in timed}
+
+    assert texts(1) == texts(4)
 
 
 def test_a_result_that_has_lost_its_failure_is_a_miss() -> None:

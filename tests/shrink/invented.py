@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from shrink import Budget, Pass, Problem, Reduction, reduce
+from shrink import Budget, Ends, Pass, Problem, Reduction, reduce
 
 Predicate = Callable[[Sequence[int]], bool]
 
@@ -62,7 +62,10 @@ def problem_of(case: Case, executions_max: int = 100_000) -> Problem[int]:
 
 
 def reduce_case(
-    case: Case, passes: Sequence[Pass[int]], executions_max: int = 100_000
+    case: Case,
+    passes: Sequence[Pass[int]],
+    executions_max: int = 100_000,
+    ends: Ends[int] | None = None,
 ) -> Reduction[int]:
     """The reduction of a case, ordered by length, then by value."""
     return reduce(
@@ -71,6 +74,7 @@ def reduce_case(
         key=lambda item: item,
         passes=passes,
         budget=Budget(executions_max=executions_max),
+        ends=ends,
     )
 
 

@@ -1,6 +1,6 @@
 """What a reduction promises, whatever the predicate, and what it does when it may not finish."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations, count
 
 import pytest
@@ -255,3 +255,39 @@ def test_any_order_that_deletion_lowers_will_do(order: Callable[[Sequence[int]],
         budget=Budget(),
     )
     assert reduction.result == (4, 20)
+
+
+@given(cases(), cases())
+@same_every_time
+def test_ends_that_are_known_change_no_result(one: Case, other: Case) -> None:
+    ends: dict[tuple[Hashable, ...], tuple[int, ...]] = {}
+    both = (*one.sequence, *other.sequence)
+    if one.fails(both):
+        reduce_case(Case(both, one.fails), ALL, ends=ends)
+    again = reduce_case(one, ALL, ends=ends)
+    assert again.result == reduce_case(one, ALL).result
+    assert again.complete
+
+
+def test_a_reduction_ends_where_an_earlier_one_did_that_was_there() -> None:
+    ends: dict[tuple[Hashable, ...], tuple[int, ...]] = {}
+    fails = needs(3, 5)
+    first = reduce_case(Case(tuple(range(9)), fails), ALL, ends=ends)
+    recorder = Recorder(fails)
+    again = reduce_case(Case(tuple(range(9)), recorder), ALL, ends=ends)
+    assert again.result == first.result
+    assert recorder.seen == [tuple(range(9)), first.result]
+
+
+def test_an_end_that_does_not_fail_is_not_taken() -> None:
+    begin = tuple(range(9))
+    ends: dict[tuple[Hashable, ...], tuple[int, ...]] = {begin: (1,)}
+    case = Case(begin, needs(3, 5))
+    assert reduce_case(case, ALL, ends=ends).result == reduce_case(case, ALL).result
+
+
+def test_a_reduction_that_was_cut_short_is_no_end() -> None:
+    ends: dict[tuple[Hashable, ...], tuple[int, ...]] = {}
+    case = Case(tuple(range(9)), needs(3, 5))
+    assert not reduce_case(case, ALL, executions_max=4, ends=ends).complete
+    assert not ends
