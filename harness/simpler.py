@@ -6,7 +6,7 @@ tries it runs it.  What size means is in `harness.canonical`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple, cast, get_args
@@ -173,14 +173,18 @@ def _summed(early: Op, late: Op) -> Iterator[Op]:
 def fewer_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """The trace with one thing in the place of two: what was done to either is done to one.
 
-    Of two requests the second need not arrive, and the first is retracted where it ended.
+    Of two requests the second need not arrive.  The first is retracted where it ended, or holds at
+    every time what both held.
     """
     head, operations = _split(items)
     names = list(dict.fromkeys(name for op in operations for name in names_in(op)))
     for kept, gone in combinations(names, 2):
         if stem_of(kept) == stem_of(gone):
-            one = [renamed(op, {gone: kept}, {}) for op in operations]
+            one = [_named_once(renamed(op, {gone: kept}, {})) for op in operations]
             yield from ((*head, *shorter) for shorter in _arriving_once(one, kept))
+            late = list(_given_late(operations, (kept, gone)))
+            for given in [operations] if late == operations else [late, operations]:
+                yield (*map(_longer_rows, head), *_holding_both(given, kept, gone))
             yield (*head, *one)
     for name in names:
         yield from ((*head, *shorter) for shorter in _arriving_once(operations, name))
@@ -203,6 +207,85 @@ def _arriving_once(operations: Sequence[Op], name: str) -> Iterator[Sequence[Op]
     del once[second[0]]
     yield [Retract(name) if op in (Abort(name), Finish(name)) else op for op in once]
     yield once
+
+
+def _holding_both(operations: Sequence[Op], kept: str, gone: str) -> Sequence[Op]:
+    """One request that is given what two are; where one of them ends it begins with the rest.
+
+    Tokens that are given one behind the other are given at once.
+    """
+    arrivals = [op for op in operations if isinstance(op, Arrive) and op.request in (kept, gone)]
+    held = {kept: 0, gone: 0}
+    found: list[Op] = []
+    for operation in operations:
+        name = getattr(operation, "request", "")
+        if name not in held:
+            found.append(_named_once(renamed(operation, {gone: kept}, {})))
+        elif isinstance(operation, Arrive):
+            if operation is arrivals[0]:
+                prompt = sum(arrival.prompt for arrival in arrivals)
+                blocks = max((arrival.blocks for arrival in arrivals), key=len)
+                found.append(Arrive(kept, prompt, operation.output, blocks))
+        elif isinstance(operation, Admit | Chunk):
+            last = found[-1]
+            if isinstance(last, Admit | Chunk) and last.request == kept:
+                found[-1] = msgspec.structs.replace(last, tokens=last.tokens + operation.tokens)
+            else:
+                give = Chunk if any(held.values()) else Admit
+                found.append(give(kept, operation.tokens))
+            held[name] += operation.tokens
+        elif _ends(operation, name):
+            held[name] = 0
+            found.append(Retract(kept))
+            if any(held.values()):
+                found.append(Admit(kept, sum(held.values())))
+        else:
+            found.append(renamed(operation, {gone: kept}, {}))
+    return found
+
+
+def _given_late(operations: Sequence[Op], names: Container[str]) -> Iterator[Op]:
+    """The operations, but tokens that a launch of others passes by are given before their own."""
+    waiting: dict[str, list[Op]] = {}
+    for place, operation in enumerate(operations):
+        if isinstance(operation, Admit | Chunk) and operation.request in names:
+            if _is_passed_by(operations[place + 1 :], operation.request):
+                waiting.setdefault(operation.request, []).append(operation)
+                continue
+        elif isinstance(operation, Launch):
+            for name in operation.requests:
+                yield from waiting.pop(name, ())
+        yield operation
+
+
+def _is_passed_by(later: Iterable[Op], name: str) -> bool:
+    """Whether a launch of others comes before the one of this request, and that one comes."""
+    passed = False
+    for operation in later:
+        if _ends(operation, name):
+            return False
+        if isinstance(operation, Launch):
+            if name in operation.requests:
+                return passed
+            passed = True
+    return False
+
+
+def _longer_rows(item: Item) -> Item:
+    """A setup where the pages of two requests fit into the row of one."""
+    if not isinstance(item, Setup):
+        return item
+    return msgspec.structs.replace(item, row_pages=2 * item.row_pages)
+
+
+def _named_once(operation: Op) -> Op:
+    """The operation with every name once in its lists."""
+    lists: dict[str, object] = {}
+    for field in operation.__struct_fields__:
+        value = getattr(operation, field)
+        if isinstance(value, tuple):
+            lists[field] = tuple(dict.fromkeys(value))
+    return msgspec.structs.replace(operation, **lists) if lists else operation
 
 
 def without_cache(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -297,23 +380,69 @@ def other_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def longer_prompts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The trace with tokens of a prompt in the place of tokens that a request would produce."""
-    for name in dict.fromkeys(i.request for i in items if isinstance(i, Arrive)):
-        produced = sum(isinstance(i, Decode) and name in i.requests for i in items)
-        if not produced:
-            continue
-        changed: list[Item] = []
-        for item in items:
-            if isinstance(item, Arrive) and item.request == name:
-                prompt = item.prompt + produced
-                changed.append(msgspec.structs.replace(item, prompt=prompt, output=0))
-            elif isinstance(item, Decode) and name in item.requests:
-                others = tuple(other for other in item.requests if other != name)
-                changed += [Decode(others)] if others else []
-                changed.append(Chunk(name, 1))
-            else:
-                changed.append(item)
-        yield changed
+    """The trace with a longer prompt, and so a chunk of it in the place of something else.
+
+    Either for every token that a request would produce, or where it is admitted again.
+    """
+    head, operations = _split(items)
+    for arrival in [op for op in operations if isinstance(op, Arrive)]:
+        name = arrival.request
+        produced = _most_at_once(operations, name, Decode)
+        if produced:
+            chunks = _chunks_for_decodes(operations, name)
+            yield (*head, *_with_prompt(chunks, name, arrival.prompt + produced))
+        for place, operation in enumerate(operations):
+            if operation == Retract(name):
+                rest = _chunk_for_admission(operations[place + 1 :], name)
+                goes_on = [*operations[:place], *rest]
+                prompt = max(arrival.prompt, _most_at_once(goes_on, name, (Admit, Chunk)))
+                yield (*map(_longer_rows, head), *_with_prompt(goes_on, name, prompt))
+
+
+def _chunks_for_decodes(operations: Iterable[Op], name: str) -> Iterator[Op]:
+    for operation in operations:
+        if isinstance(operation, Decode) and name in operation.requests:
+            others = tuple(other for other in operation.requests if other != name)
+            if others:
+                yield Decode(others)
+            yield Chunk(name, 1)
+        else:
+            yield operation
+
+
+def _chunk_for_admission(operations: Iterable[Op], name: str) -> Iterator[Op]:
+    """The operations with a chunk for the first admission of a request."""
+    is_first = True
+    for operation in operations:
+        if is_first and isinstance(operation, Admit) and operation.request == name:
+            yield Chunk(name, operation.tokens)
+            is_first = False
+        else:
+            yield operation
+
+
+def _with_prompt(operations: Iterable[Op], name: str, prompt: int) -> list[Op]:
+    """The operations with a prompt of so many tokens, and no token that is produced."""
+    return [
+        msgspec.structs.replace(op, prompt=prompt, output=0)
+        if isinstance(op, Arrive) and op.request == name
+        else op
+        for op in operations
+    ]
+
+
+def _most_at_once(
+    operations: Iterable[Op], name: str, kinds: type[Op] | tuple[type[Op], ...]
+) -> int:
+    """Tokens that operations of these kinds give a request between two retractions, at most."""
+    most = tokens = 0
+    for operation in operations:
+        if operation == Retract(name):
+            tokens = 0
+        elif isinstance(operation, kinds) and name in names_in(operation):
+            tokens += getattr(operation, "tokens", 1)
+        most = max(most, tokens)
+    return most
 
 
 def canonically_named(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

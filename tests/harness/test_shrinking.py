@@ -24,6 +24,7 @@ from harness.ops import (
     Flush,
     Launch,
     Operation,
+    Process,
     Record,
     Retract,
     SubmitCopy,
@@ -170,6 +171,72 @@ def test_one_request_in_the_place_of_two_is_retracted_where_the_first_ended() ->
     trace = [Arrive("r0", 1, 0), Arrive("r1", 2, 0), Admit("r0", 1), Abort("r0"), Admit("r1", 2)]
     expected = [Arrive("r0", 2, 0), Admit("r0", 1), Retract("r0"), Admit("r0", 2)]
     assert expected in [list(shorter) for shorter in fewer_names(trace)]
+
+
+def test_one_request_holds_what_two_held() -> None:
+    trace = [
+        Arrive("r0", 1, 0),
+        Arrive("r1", 2, 0),
+        Admit("r0", 1),
+        Admit("r1", 1),
+        Abort("r0"),
+        Launch(("r1",)),
+        Chunk("r1", 1),
+    ]
+    expected = [
+        Arrive("r0", 3, 0),
+        Admit("r0", 2),
+        Retract("r0"),
+        Admit("r0", 1),
+        Launch(("r0",)),
+        Chunk("r0", 1),
+    ]
+    assert expected in [list(shorter) for shorter in fewer_names(trace)]
+
+
+def test_the_other_request_of_one_gets_its_tokens_before_its_own_launch() -> None:
+    trace = [
+        Arrive("r0", 1, 0),
+        Arrive("r1", 1, 0),
+        Admit("r0", 1),
+        Admit("r1", 1),
+        Launch(("r0",)),
+        Process(),
+        Launch(("r1",)),
+    ]
+    expected = [
+        Arrive("r0", 2, 0),
+        Admit("r0", 1),
+        Launch(("r0",)),
+        Process(),
+        Chunk("r0", 1),
+        Launch(("r0",)),
+    ]
+    assert expected in [list(shorter) for shorter in fewer_names(trace)]
+
+
+def test_one_request_has_a_row_for_two() -> None:
+    setup = EVERY_SETUP[0]
+    trace: list[Item] = [
+        setup,
+        Arrive("r0", 1, 0),
+        Arrive("r1", 1, 0),
+        Admit("r0", 1),
+        Admit("r1", 1),
+    ]
+    longer = msgspec.structs.replace(setup, row_pages=2 * setup.row_pages)
+    assert [longer, Arrive("r0", 2, 0), Admit("r0", 2)] in [list(o) for o in fewer_names(trace)]
+
+
+def test_a_launch_of_two_requests_is_one_of_one() -> None:
+    trace = [Arrive("r0", 1, 0), Arrive("r1", 1, 0), Launch(("r0", "r1"))]
+    assert [Arrive("r0", 1, 0), Launch(("r0",))] in [list(other) for other in fewer_names(trace)]
+
+
+def test_a_chunk_comes_in_the_place_of_a_new_beginning() -> None:
+    trace = [Arrive("r0", 1, 0), Admit("r0", 1), Retract("r0"), Record(), Admit("r0", 1)]
+    expected = [Arrive("r0", 2, 0), Admit("r0", 1), Record(), Chunk("r0", 1)]
+    assert [list(other) for other in longer_prompts(trace)] == [expected]
 
 
 def test_a_request_may_end_where_its_prefix_was_evicted() -> None:
