@@ -14,6 +14,7 @@ from harness.subject import (
     RoundAnswer,
     Use,
 )
+from unikv.alloc.fences import CopyUse
 from unikv.alloc.page_usage import PageUse
 from unikv.cache.host_copies import Load
 from unikv.cache.host_tier import HostCopy, HostTier
@@ -87,7 +88,10 @@ class UnikvSubject:
         # once more, since to compare memory is cheaper than to copy it.
         self._books: list[Book] = [_NO_BOOK for _ in self._bands]
         self._made_of: list[tuple[object, ...]] = [() for _ in self._bands]
+        # What records were last made of, and those: most questions find nothing changed.
         self._uses: tuple[tuple[PageUse, ...], list[Use]] = ((), [])
+        self._copies: tuple[tuple[CopyUse, ...], list[CopyRecord]] = ((), [])
+        self._holds: tuple[object, list[HoldRecord]] = (None, [])
 
     def fits(self, pages: int, slots: int) -> bool:
         """Whether a take would succeed now."""
@@ -222,10 +226,11 @@ class UnikvSubject:
 
     def copies(self) -> list[CopyRecord]:
         """Submitted copies that are not over."""
-        return [
-            CopyRecord(use.use.value, tuple(sorted(set(use.ranges))))
-            for use in self.storage.chain.ledger.fences.uses()
-        ]
+        uses = self.storage.chain.ledger.fences.uses()
+        if uses != self._copies[0]:
+            shown = [CopyRecord(use.use.value, tuple(sorted(set(use.ranges)))) for use in uses]
+            self._copies = (uses, shown)
+        return self._copies[1]
 
     @property
     def _rounds(self) -> TransferRounds:
@@ -278,11 +283,15 @@ class UnikvSubject:
     def holds(self) -> list[HoldRecord]:
         """Holds and transfers that are not over."""
         held = self.storage.chain.ledger.held
-        return [
-            HoldRecord(hold.use.value, hold.band, hold.pages, hold.name in held.isolated)
-            for hold in held.holds()
-            if hold.pages
-        ]
+        made_of = (held.holds(), frozenset(held.isolated))
+        if made_of != self._holds[0]:
+            shown = [
+                HoldRecord(hold.use.value, hold.band, hold.pages, hold.name in held.isolated)
+                for hold in made_of[0]
+                if hold.pages
+            ]
+            self._holds = (made_of, shown)
+        return self._holds[1]
 
     def quarantined(self) -> list[str]:
         """Transfers that wait for proof."""
