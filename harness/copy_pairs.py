@@ -31,8 +31,10 @@ class CopyPairs:
         for wanted, units, own in zip(self.wanted, ids, slots, strict=True):
             wanted.update(zip(units, own, strict=True))
 
-    def strays(self, kind: str, band: int, ids: Sequence[int], slots: Sequence[int]) -> str:
-        """The first id whose page goes to, or comes from, a slot that is not its own, in words.
+    def stray(
+        self, kind: str, band: int, ids: Sequence[int], slots: Sequence[int]
+    ) -> tuple[int, int] | None:
+        """The first id whose page goes to, or comes from, a slot that is not its own, and that.
 
         Args:
             kind: `backup` or `load`.
@@ -43,5 +45,5 @@ class CopyPairs:
             own = self.kept[band].get(slot, unit) if kind == "backup" else unit
             source = self.wanted[band].get(unit, slot) if kind == "load" else slot
             if own != unit or source != slot:
-                return f"a {kind} pairs id {unit} with host slot {slot}, which is another page's"
-        return ""
+                return unit, slot
+        return None

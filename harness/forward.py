@@ -19,6 +19,7 @@ from harness.engine import Step
 from harness.forward_states import gather_states, translate
 from harness.requests import Request
 from harness.scenario import CELL_BYTES, Commit
+from harness.violation import Site
 from harness.world import World
 from unikv.advance import first_needed_page
 
@@ -210,4 +211,5 @@ def _check_row(world: World, request: Request) -> None:
             "request row differs",
             f"row {request.row} of {request.name} names {entries[: len(request.pages)]}, the"
             f" request holds {request.pages}",
+            (Site("row", -1, request.row),),
         )

@@ -8,6 +8,7 @@ from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.truth import Truth
+from harness.violation import id_sites
 from unikv.device.port import Event, Stream
 
 
@@ -65,7 +66,11 @@ class LeaderPort(RankPort):
     ) -> None:
         truth = self._truth
         ids = [truth.owner[band][page] for page in pages]
-        stray = truth.copies.pairs.strays(kind, band, ids, slots)
-        if stray:
-            text = f"band {truth.layout.bands[band].name!r}: {stray}"
-            truth.note("content", f"{kind} of another page", text)
+        stray = truth.copies.pairs.stray(kind, band, ids, slots)
+        if stray is not None:
+            unit, slot = stray
+            text = (
+                f"band {truth.layout.bands[band].name!r}: a {kind} pairs id {unit} with host slot"
+                f" {slot}, which is another page's"
+            )
+            truth.note("content", f"{kind} of another page", text, id_sites(band, [unit]))

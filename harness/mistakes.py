@@ -1,14 +1,18 @@
 """Whose mistake an exception is: what an allocator may raise, and where it was raised.
 
 Every mistake of an allocator is a violation, and one of the harness must never look like one.
+What it is about is looked for in the allocator's own words, which nobody here has written.
 Nothing here knows what was asked.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from types import TracebackType
 
+from harness.problem import Problem
+from harness.violation import Site, id_sites, page_sites
 from unikv.errors import (
     OwnershipError,
     Shortage,
@@ -68,16 +72,54 @@ def _innermost(error: BaseException) -> TracebackType:
 
 
 def broken_promise(
-    call: str, arguments: Sequence[object], error: BaseException
-) -> tuple[str, str, str]:
-    """The promise that a call breaks by raising, how, and a sentence about it."""
+    call: str, arguments: Sequence[object], error: BaseException, bands: Sequence[str]
+) -> Problem:
+    """The promise that a call breaks by raising, how, a sentence about it and what it names.
+
+    Args:
+        call: what was asked.
+        arguments: what it was asked with.
+        error: what it raised.
+        bands: their names, in chain order.
+    """
     kind = type(error).__name__
+    sites = named_sites(str(error), bands)
     if isinstance(error, OwnershipError):
-        return "ownership", "allocator refused a legal call", f"{call}: {error}"
+        return Problem("ownership", "allocator refused a legal call", f"{call}: {error}", sites)
     if isinstance(error, StepOrderError):
-        return "ledger", "allocator refused a legal step", f"{call}: {error}"
+        return Problem("ledger", "allocator refused a legal step", f"{call}: {error}", sites)
     if isinstance(error, UnikvError):
-        return "assertion", f"{kind} in {call}", f"{call}{arguments}: {error}"
+        return Problem("assertion", f"{kind} in {call}", f"{call}{arguments}: {error}", sites)
     frame = _innermost(error)
     place = f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"
-    return "assertion", f"{kind} in {call}", f"{call}{arguments}: {kind} at {place}: {error}"
+    text = f"{call}{arguments}: {kind} at {place}: {error}"
+    return Problem("assertion", f"{kind} in {call}", text, sites)
+
+
+def named_sites(words: str, bands: Sequence[str]) -> tuple[Site, ...]:
+    """Request rows, and pages or ids of one band, that an allocator's sentence names.
+
+    Ids of no band are the owner's, which is the last one; a page says more than an id, which may
+    have lost its page.
+    """
+    rows = tuple(Site("row", -1, row) for row in _numbers(_ROW, words))
+    mentioned = _BAND.findall(words)
+    known = {bands.index(name) for name in mentioned if name in bands}
+    if len(known) > 1 or (mentioned and not known):
+        return rows
+    pages = _numbers(_PAGES, words)
+    if known and pages:
+        return page_sites(known.pop(), pages) + rows
+    return id_sites(known.pop() if known else len(bands) - 1, _numbers(_IDS, words)) + rows
+
+
+_COUNTED = r"(\d+|\[[\d, ]+\])"
+_BAND = re.compile(r"\bband '([^']*)'")
+_PAGES = re.compile(rf"\bpages? {_COUNTED}")
+_IDS = re.compile(rf"\bids? {_COUNTED}")
+_ROW = re.compile(r"\brequest row (\d+)")
+_NUMBER = re.compile(r"\d+")
+
+
+def _numbers(pattern: re.Pattern[str], words: str) -> list[int]:
+    return [int(n) for counted in pattern.findall(words) for n in _NUMBER.findall(counted)]

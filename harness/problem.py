@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from harness.violation import Site
+
 SPACE_NAMES = {"rows": "request row", "row memory": "memory of row", "staging": "staging buffer"}
 """What a unit of a memory space is called where it belongs to no band."""
 
@@ -18,6 +20,7 @@ class Problem(NamedTuple):
     check: str
     detail: str
     what: str
+    sites: tuple[Site, ...] = ()
 
 
 class StepUse(NamedTuple):

@@ -13,6 +13,7 @@ from harness.device.memory import NEVER_WRITTEN
 from harness.device.row_memory import BLANK, SavedRow
 from harness.requests import Request
 from harness.scenario import Setup
+from harness.violation import Site
 
 if TYPE_CHECKING:
     from harness.world import World
@@ -110,4 +111,5 @@ class RowBook:
             f"{request.name} finds {world.device.program.row_memory[row]} in the memory of row"
             f" {row}, which must hold {self.expected[row]}: twice the number of the step that wrote"
             f" it last, one more where a commit did, and {BLANK} after a reset",
+            (Site("row", -1, row),),
         )

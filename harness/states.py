@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from harness.library import answer_of
 from harness.requests import Phase, Prefix, Request
 from harness.scenario import CheckpointSetup, Setup
+from harness.violation import id_sites
 from unikv.cache.checkpoint_policy import CheckpointPolicy
 from unikv.cache.state_slots import StateSlots
 from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, StateStep
@@ -289,7 +290,8 @@ def _compare_start(world: World, request: Request, step: StateStep) -> None:
             f"{request.name} has run {request.length} tokens and goes on from slot {step.source},"
             f" which holds the state after {found}, for tokens from {step.first} on"
         )
-        world.truth.note("content", "state of other tokens", text)
+        sites = id_sites(world.state_band, [step.source])
+        world.truth.note("content", "state of other tokens", text, sites)
 
 
 def states_of(setup: Setup) -> States:

@@ -14,6 +14,7 @@ from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
 from harness.problem import SPACE_NAMES, Problem, StepUse
 from harness.transfers import EVERY_PART, TransferTruth
+from harness.violation import Site, id_sites, page_sites
 from unikv.device.port import StorageLayout
 
 _UNKNOWN: frozenset[int] = frozenset()
@@ -109,7 +110,8 @@ class Truth:
         for unit in ids:
             if not 1 <= unit < len(held) or held[unit]:
                 name = self.layout.bands[band].name
-                self.note("ownership", "id handed out twice", f"band {name!r}: id {unit} is held")
+                text = f"band {name!r}: id {unit} is held"
+                self.note("ownership", "id handed out twice", text, id_sites(band, [unit]))
                 continue
             held[unit] = 1
             self.held_count[band] += 1
@@ -156,7 +158,8 @@ class Truth:
         for unit in ids:
             if not held[unit]:
                 name = self.layout.bands[band].name
-                self.note("ownership", "freed twice", f"band {name!r}: id {unit} is not held")
+                text = f"band {name!r}: id {unit} is not held"
+                self.note("ownership", "freed twice", text, id_sites(band, [unit]))
                 continue
             held[unit] = 0
             self.held_count[band] -= 1
@@ -186,7 +189,7 @@ class Truth:
             if data is not None and arena[page * size : page * size + size] != data:
                 name = self.layout.bands[band].name
                 text = f"band {name!r}: a backup reads page {page}, which holds something else"
-                self.note("content", "backup of wrong bytes", text)
+                self.note("content", "backup of wrong bytes", text, page_sites(band, [page]))
         self.copies.backed_up(band, pages, slots, content)
 
     def loaded(self, band: int, group: int, slots: Sequence[int], pages: Sequence[int]) -> None:
@@ -209,7 +212,8 @@ class Truth:
         if not unit:
             name = self.layout.bands[band].name
             text = f"band {name!r}: a {action} touches page {page}, which no id names"
-            self.note("ledger", f"{action} of a page without a name", text)
+            detail = f"{action} of a page without a name"
+            self.note("ledger", detail, text, page_sites(band, [page]))
         return unit
 
     def handed(self, transfer: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
@@ -230,7 +234,7 @@ class Truth:
                     text = (
                         f"band {name!r}: {transfer} sends page {page}, which holds something else"
                     )
-                    self.note("content", "send of wrong bytes", text)
+                    self.note("content", "send of wrong bytes", text, page_sites(band, [page]))
 
     def transfer_isolated(self, transfer: str) -> None:
         """An engine was told to stop a transfer: until there is proof, its pages stay."""
@@ -257,12 +261,12 @@ class Truth:
             text = (
                 f"band {name!r}: pages {list(sources)} move while a peer may touch one: {transfer}"
             )
-            self.note("ownership", "page of a transfer moved", text)
+            self.note("ownership", "page of a transfer moved", text, page_sites(band, sources))
         bare = sorted(self.reserved[band].keys() & set(sources))
         if bare:
             name = self.layout.bands[band].name
             text = f"band {name!r}: pages {bare} are reserved by a load, and move"
-            self.note("ownership", "reserved page moved", text)
+            self.note("ownership", "reserved page moved", text, page_sites(band, bare))
         retired = self.retired_through
         for step in self.steps.values():
             if not step.known and step.number > retired:
@@ -271,6 +275,7 @@ class Truth:
                     "move under unknown writes",
                     f"band {self.layout.bands[band].name!r}: pages move while step {step.number}"
                     " may write any of them",
+                    page_sites(band, sources),
                 )
 
     def waited(self, event: ModeledEvent) -> None:
@@ -308,9 +313,9 @@ class Truth:
                     page: step for page, step in pending.items() if step > number
                 }
 
-    def note(self, check: str, detail: str, what: str) -> None:
+    def note(self, check: str, detail: str, what: str, sites: tuple[Site, ...] = ()) -> None:
         """Keep a problem for the check that owns the promise."""
-        self.problems.append(Problem(check, detail, what))
+        self.problems.append(Problem(check, detail, what, sites))
 
     def describe(self, space: str, unit: int) -> tuple[str, str]:
         """How a unit of a memory space is held now, in one word, and what to call it."""
@@ -374,6 +379,7 @@ class Truth:
                 "page outside the arena",
                 f"band {self.layout.bands[band].name!r}: id {unit} is bound to page {page}, its"
                 f" pages are {self.first_page[band]}..{self.end_page[band] - 1}",
+                (Site("entry", band, unit),),
             )
             return False
         each, owners = self._granules[band], self._granule_owner
@@ -386,6 +392,7 @@ class Truth:
                 "page with two owners",
                 f"band {name!r} page {page} is bound to id {unit}, but its bytes belong to id"
                 f" {other & 0xFFFFFFFF} of band {other_name!r}",
+                page_sites(band, [page]),
             )
             return False
         if each == 1:
@@ -396,5 +403,6 @@ class Truth:
         if transfer:
             name = self.layout.bands[band].name
             text = f"band {name!r} page {page} is handed out while a peer may touch it: {transfer}"
-            self.note("ownership", "page of a transfer handed out", text)
+            sites = page_sites(band, [page])
+            self.note("ownership", "page of a transfer handed out", text, sites)
         return True

@@ -2,9 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
+
+SITES_MAX = 16
+"""Sites that are told of one violation; its sentence names all that there are."""
+
+
+class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that a broken promise is about.
+
+    Attributes:
+        kind: what `first` numbers: a page or an id of a band, an entry of its page map, a request
+            row, or a byte of the arena.
+        band: index of the band; -1 where it is of none.
+        first: the first one.
+        count: how many, one behind the other.
+    """
+
+    kind: Literal["page", "id", "entry", "row", "byte"]
+    band: int
+    first: int
+    count: int = 1
+
+
+def page_sites(band: int, pages: Iterable[int]) -> tuple[Site, ...]:
+    """Pages of a band, the lowest first."""
+    return tuple(Site("page", band, page) for page in sorted(pages)[:SITES_MAX])
+
+
+def id_sites(band: int, ids: Iterable[int]) -> tuple[Site, ...]:
+    """Ids of a band, the lowest first."""
+    return tuple(Site("id", band, unit) for unit in sorted(ids)[:SITES_MAX])
+
+
+def byte_sites(ranges: Iterable[tuple[int, int]]) -> tuple[Site, ...]:
+    """Ranges of bytes of the arena, each with its end behind it."""
+    found = sorted(set(ranges))[:SITES_MAX]
+    return tuple(Site("byte", -1, low, high - low) for low, high in found)
 
 
 class AccessNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,6 +73,7 @@ class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         operation: index of the operation after which it was seen.
         accesses: the earlier and the later access, for a race; else empty.
         missing_edge: the edge that would have ordered them; empty if not a race.
+        sites: what it is about, where the device does not know it: a race has its own place.
     """
 
     check: str
@@ -43,6 +82,7 @@ class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     operation: int
     accesses: tuple[AccessNote, ...] = ()
     missing_edge: str = ""
+    sites: tuple[Site, ...] = ()
 
     @property
     def signature(self) -> str:

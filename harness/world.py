@@ -169,7 +169,8 @@ class World:
                 raise
             if isinstance(error, TransferError) and name in REFUSED_BY_TRANSFERS:
                 return error.with_traceback(None)
-            self.truth.note(*broken_promise(name, arguments, error))
+            names = [band.name for band in self.layout.bands]
+            self.truth.note(*broken_promise(name, arguments, error, names))
             raise BrokenSubject from error
 
     def _call_in_step(self, name: str, arguments: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.violation import Violation
+from harness.violation import Site, Violation, page_sites
 from harness.world import World
 from unikv.device.port import BandLayout
 
@@ -41,11 +41,12 @@ def examine(world: World) -> list[Violation]:
                 if (state == 1) != bool(live)
             ]
             text = f"{part.name!r}: pages {wrong} are live in one account and not in the other"
-            _report(world, found, "live pages", text)
+            _report(world, found, "live pages", text, page_sites(band, wrong))
         if low < high:
             if shares_bytes and _free_at_a_moving_edge(band, last, states, low, high):
                 text = f"{part.name!r} keeps a free page at the edge of span {low}..{high}"
-                _report(world, found, "frontier", text)
+                edges = {page for page in (low, high - 1) if states[page] == _HOLE}
+                _report(world, found, "frontier", text, page_sites(band, edges))
             if low * part.page_bytes < boundary:
                 text = (
                     f"{part.name!r} starts at byte {low * part.page_bytes}, {_place(parts, below)}"
@@ -75,12 +76,15 @@ def _named(counts: tuple[int, int, int, int]) -> str:
     return "live {}, holes {}, pending {}, fixed {}".format(*counts)
 
 
-def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+def _report(
+    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...] = ()
+) -> None:
     found.append(
         Violation(
             check="conservation",
             what=f"band {text}",
             detail=detail,
             operation=world.device.operation,
+            sites=sites,
         )
     )

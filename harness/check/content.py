@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.requests import Prefix, Request
 from harness.scenario import CELL_BYTES
-from harness.violation import AccessNote, Violation
+from harness.violation import AccessNote, Violation, id_sites, page_sites
 from harness.world import World
 
 
@@ -51,6 +51,7 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
             "initialised",
             "read before the first write",
             f"band {setup.name!r}: id {unit} on page {page} is read and was never written",
+            page_sites(band, [page]),
         )
         return
     # A page holds its layer groups one after the other, each with an entry per slot.
@@ -66,6 +67,7 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
         "slot promised as zeros" if blank else "wrong bytes in program order",
         f"band {setup.name!r}: slot {slot} of id {unit} on page {page} does not hold what was"
         " last written to it",
+        page_sites(band, [page]),
     )
 
 
@@ -81,6 +83,7 @@ def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
                 "content",
                 "prefix of other tokens",
                 f"{request.name} is admitted on id {unit}, which holds other tokens than its own",
+                id_sites(world.owner_band, [unit]),
             )
             return
     wanted = (prefix.blocks, len(prefix.pages) * world.setup.page_slots)
@@ -91,6 +94,7 @@ def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
             "state of other tokens",
             f"{request.name} resumes after {wanted[1]} tokens of its prompt from slot"
             f" {prefix.slot}, which holds the state after {tokens} tokens, or of another prompt",
+            id_sites(world.state_band, [prefix.slot]),
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.violation import Violation
+from harness.violation import Site, Violation, byte_sites, id_sites, page_sites
 from harness.world import World
 
 REFUSALS_MAX = 3
@@ -35,10 +35,13 @@ def examine(world: World) -> list[Violation]:
             _report(world, found, "span left over", f"band {part.name!r}: {holes} holes, no page")
     uses = subject.uses()
     if uses:
-        _report(world, found, "uses left over", f"{len(uses)} uses, the first is {uses[0]}")
+        text = f"{len(uses)} uses, the first is {uses[0]}"
+        sites = page_sites(uses[0].band, uses[0].pages)
+        _report(world, found, "uses left over", text, sites)
     host, network = world.host_subject, world.network_subject
     if host is not None and host.copies():
-        _report(world, found, "copies left over", f"{host.copies()}")
+        ranges = [low_high for copy in host.copies() for low_high in copy.ranges]
+        _report(world, found, "copies left over", f"{host.copies()}", byte_sites(ranges))
     if network is not None:
         quarantined = network.quarantined()
         left = sorted(world.transfers.ending() - _unproved(world, quarantined))
@@ -79,10 +82,18 @@ def _compare_holders(world: World, found: list[Violation]) -> None:
         if held != units:
             name = world.layout.bands[band].name
             text = f"band {name!r}: ids {sorted(held ^ units)} are handed out and nobody's"
-            _report(world, found, "ids leaked", text)
+            _report(world, found, "ids leaked", text, id_sites(band, held ^ units))
 
 
-def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+def _report(
+    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...] = ()
+) -> None:
     found.append(
-        Violation(check="idle", what=text, detail=detail, operation=world.device.operation)
+        Violation(
+            check="idle",
+            what=text,
+            detail=detail,
+            operation=world.device.operation,
+            sites=sites,
+        )
     )

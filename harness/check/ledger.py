@@ -7,7 +7,7 @@ pending is one that some unprocessed forward may touch.
 from __future__ import annotations
 
 from harness.subject import HostSubject, NetworkSubject
-from harness.violation import Violation
+from harness.violation import SITES_MAX, Site, Violation, byte_sites, page_sites
 from harness.world import World
 
 _PENDING, _FIXED = 3, 4
@@ -30,13 +30,13 @@ def examine(world: World) -> list[Violation]:
                 claimed -= 1
             elif step > retired and page not in stuck:
                 text = f"band {name!r} page {page} is not pending, but step {step} may touch it"
-                _report(world, found, "free too early", text)
+                _report(world, found, "free too early", text, page_sites(band, [page]))
         for page in stuck:
             if states[page] == _PENDING:
                 claimed -= page not in pending
             else:
                 text = f"band {name!r} page {page} is not pending, but a peer may touch it"
-                _report(world, found, "free under a transfer", text)
+                _report(world, found, "free under a transfer", text, page_sites(band, [page]))
         if claimed:
             pages = [
                 page
@@ -44,7 +44,7 @@ def examine(world: World) -> list[Violation]:
                 if state == _PENDING and page not in pending and page not in stuck
             ]
             text = f"band {name!r} pages {pages} are pending, but no step in flight can touch them"
-            _report(world, found, "kept too long", text)
+            _report(world, found, "kept too long", text, page_sites(band, pages))
     _compare_writes(world, found, retired)
     _compare_reserved(world, found)
     host, network = world.host_subject, world.network_subject
@@ -90,7 +90,8 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
             f"the allocator's ledger lacks holds {sorted(ours - theirs)} and still has"
             f" {sorted(theirs - ours)}"
         )
-        _report(world, found, "holds differ", text)
+        sites = [Site("page", band, page) for _, band, page, _ in sorted(ours ^ theirs)]
+        _report(world, found, "holds differ", text, tuple(sites[:SITES_MAX]))
 
 
 def _compare_reserved(world: World, found: list[Violation]) -> None:
@@ -106,7 +107,8 @@ def _compare_reserved(world: World, found: list[Violation]) -> None:
             f"band {world.layout.bands[band].name!r} keeps pages {fixed} fixed; loads in"
             f" preparation have {sorted(reserved)}"
         )
-        _report(world, found, "fixed pages differ", text)
+        sites = page_sites(band, {*fixed} ^ {*reserved})
+        _report(world, found, "fixed pages differ", text, sites)
 
 
 def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) -> None:
@@ -117,7 +119,8 @@ def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) 
         lacking = [use for use in ours if use not in theirs]
         extra = [use for use in theirs if use not in ours]
         text = f"the allocator's ledger lacks copies {lacking} and still has {extra}"
-        _report(world, found, "copies differ", text)
+        told, kept = ({r for _, ranges in uses for r in ranges} for uses in (lacking, extra))
+        _report(world, found, "copies differ", text, byte_sites(told ^ kept or told))
 
 
 def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
@@ -138,10 +141,22 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
             for word, entries in (("lacks", lacking), ("still has", extra))
             for step, band, pages in entries
         ]
-        _report(world, found, "writes differ", "the allocator's ledger " + ", ".join(parts))
+        text = "the allocator's ledger " + ", ".join(parts)
+        sites = tuple(
+            site for _, band, pages in (*lacking, *extra) for site in page_sites(band, pages)
+        )
+        _report(world, found, "writes differ", text, sites)
 
 
-def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
+def _report(
+    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...]
+) -> None:
     found.append(
-        Violation(check="ledger", what=text, detail=detail, operation=world.device.operation)
+        Violation(
+            check="ledger",
+            what=text,
+            detail=detail,
+            operation=world.device.operation,
+            sites=sites,
+        )
     )

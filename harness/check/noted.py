@@ -17,6 +17,7 @@ def examine(world: World) -> list[Violation]:
             what=problem.what,
             detail=problem.detail,
             operation=world.device.operation,
+            sites=problem.sites,
         )
         for problem in problems
     ]

@@ -6,7 +6,7 @@ must be bound, and every bound id held.
 
 from __future__ import annotations
 
-from harness.violation import Violation
+from harness.violation import Violation, id_sites
 from harness.world import World
 
 
@@ -25,6 +25,7 @@ def examine(world: World) -> list[Violation]:
                 what=f"band {part.name!r}: ids {sorted(held - bound)} are held by nobody's page,"
                 f" ids {sorted(bound - held)} are bound and held by nobody",
                 detail="held and bound ids differ",
+                sites=id_sites(band, held ^ bound),
                 operation=world.device.operation,
             )
         )
@@ -39,6 +40,7 @@ def examine(world: World) -> list[Violation]:
                     what=f"band {part.name!r}: ids {differing} have a row that nobody wants, or no"
                     " row though somebody wants one",
                     detail="held and bound rows differ",
+                    sites=id_sites(band, differing),
                     operation=world.device.operation,
                 )
             )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.violation import id_sites, page_sites
+
 if TYPE_CHECKING:
     from harness.world import World
 
@@ -27,6 +29,7 @@ def compare(world: World, band: int, ids: Sequence[int], pages: Sequence[int]) -
             detail, what = "stale translation", f"the device map says {entries[unit]}"
         else:
             detail, what = "read of an unbound page", "nothing is bound to it"
-        world.truth.note(
-            "translation", detail, f"band {name!r}: id {unit} is used on page {page}, {what}"
-        )
+        text = f"band {name!r}: id {unit} is used on page {page}, {what}"
+        # Of a page that nothing is bound to, the id is what can be followed.
+        sites = page_sites(band, [page]) if page else id_sites(band, [unit])
+        world.truth.note("translation", detail, text, sites)

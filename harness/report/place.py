@@ -1,42 +1,22 @@
 """Where a failure is: the pages, table entries or buffers that a reader has to follow.
 
-A race and a wrong read know their place from the device.  Every other promise says it in its
-sentence, which names bands, pages and ids; and where ranks differ, the place is where they do.
-What happened there is not known here.
+A race and a wrong read know their place from the device, every other violation has sites, and where
+ranks differ, the place is where they do.  What happened there is not known here.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.problem import SPACE_NAMES
 from harness.report.recording import STATE_MASK, Frame, Recording
-from harness.violation import Violation
+from harness.violation import Site
 
 PAGES_MAX = 4
-"""Pages that a failure is followed on; a sentence may name a whole band."""
+"""Pages that a failure is followed on; a violation may be about a whole band."""
 
 ARENA = "arena"
-
-_NUMBERS = r"\d+|\[[\d, ]+\]"
-_NUMBER = re.compile(r"(\d+)")
-_BAND = re.compile(r"band '([^']*)'")
-_PAGES = re.compile(rf"\bpages? ({_NUMBERS})")
-_IDS = re.compile(rf"\bids? ({_NUMBERS})")
-_ROW = re.compile(r"\brow (\d+)")
-_STATE_SLOT = re.compile(r"\bfrom slot (\d+)")
-_RANGE = re.compile(r"\((\d+), (\d+)\)")
-_HOLD = re.compile(r"\('\w+', (\d+), (\d+), (?:True|False)\)")
-_ENTRY = re.compile(
-    r"page map entry (?P<entry>\d+) of band '(?P<band>[^']*)'"
-    r"|(?P<inverse>inverse )?map of band '(?P<map>[^']*)': at (?P<at>\d+)"
-)
-_PAGE_OF_BAND = re.compile(
-    rf"band '(?P<after>[^']*)'(?: keeps|:)? pages? (?P<of>{_NUMBERS})"
-    rf"|pages? (?P<pages>{_NUMBERS}) of band '(?P<before>[^']*)'"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +47,8 @@ def places(recording: Recording) -> tuple[Place, ...]:
     if recording.wrong_read is not None:
         read = recording.wrong_read
         return tuple(_wrong(recording, read.space, read.unit))
-    found = dict.fromkeys(_named(recording, recording.violations[0]))
+    sites = recording.violations[0].sites
+    found = dict.fromkeys(place for site in sites for place in _of_site(recording, site))
     found |= dict.fromkeys(_differing(recording))
     return tuple(found)[:PAGES_MAX]
 
@@ -136,38 +117,21 @@ def _wrong(recording: Recording, space: str, unit: int) -> Iterator[Place]:
         yield _other(space, unit)
 
 
-def _named(recording: Recording, violation: Violation) -> Iterator[Place]:
-    """Places that a sentence names: table entries, pages by band, bytes of copies, ids."""
-    what = violation.what
-    names = {band.name: at for at, band in enumerate(recording.setup.bands)}
-    for found in _ENTRY.finditer(what):
-        name, unit = found["band"] or found["map"], int(found["entry"] or found["at"])
-        if found["inverse"]:
-            yield from _pages(recording, names.get(name, -1), [unit])
-        else:
-            yield _other(f"map:{name}", unit)
-    for found in _PAGE_OF_BAND.finditer(what):
-        name, pages = found["after"] or found["before"], found["of"] or found["pages"]
-        yield from _pages(recording, names.get(name, -1), _numbers(_NUMBER, pages))
-    for band, page in _HOLD.findall(what):
-        yield from _pages(recording, int(band), [int(page)])
-    if "copies" in what:
-        for low, high in _RANGE.findall(what)[:PAGES_MAX]:
-            yield from _bytes(recording, int(low), int(high))
-    mentioned = _BAND.findall(what)
-    known = {names[name] for name in mentioned if name in names}
-    # Ids without a band are those that requests hold.
-    band = known.pop() if len(known) == 1 else -1 if mentioned else len(names) - 1
-    places = list(_pages(recording, band, _numbers(_PAGES, what))) if mentioned else []
-    yield from places
-    if not places and band >= 0:
-        # A page says more than an id, which may have lost its page.
-        yield from _ids(recording, band, _numbers(_IDS, what))
-    for at, part in enumerate(recording.setup.bands):
-        if part.kind == "state":
-            yield from _ids(recording, at, _numbers(_STATE_SLOT, what))
-    for row in _numbers(_ROW, what):
-        yield _other("rows", row)
+def _of_site(recording: Recording, site: Site) -> Iterator[Place]:
+    """Pages where a site is, or else its entry in a table."""
+    if site.kind == "byte":
+        yield from _bytes(recording, site.first, site.first + site.count)
+        return
+    numbers = range(site.first, site.first + site.count)
+    if site.kind == "page":
+        yield from _pages(recording, site.band, numbers)
+    elif site.kind == "id":
+        yield from _ids(recording, site.band, numbers)
+    elif site.kind == "row":
+        yield from (_other("rows", row) for row in numbers)
+    else:
+        name = recording.setup.bands[site.band].name
+        yield from (_other(f"map:{name}", entry) for entry in numbers)
 
 
 def _bytes(recording: Recording, low: int, high: int) -> Iterator[Place]:
@@ -177,7 +141,7 @@ def _bytes(recording: Recording, low: int, high: int) -> Iterator[Place]:
         yield from claimed_pages(recording, frame, units)
 
 
-def _ids(recording: Recording, band: int, units: list[int]) -> Iterator[Place]:
+def _ids(recording: Recording, band: int, units: Iterable[int]) -> Iterator[Place]:
     """The page that each id named last, or its entry in the page map where it never named one."""
     last = {bind.unit: bind.after or bind.before for bind in recording.binds if bind.band == band}
     for unit in units:
@@ -187,16 +151,10 @@ def _ids(recording: Recording, band: int, units: list[int]) -> Iterator[Place]:
             yield _other(f"map:{recording.setup.bands[band].name}", unit)
 
 
-def _pages(recording: Recording, band: int, numbers: list[int]) -> Iterator[Place]:
-    """Those numbers that are pages of a band; none of no band."""
-    if not 0 <= band < len(recording.setup.bands):
-        return
+def _pages(recording: Recording, band: int, numbers: Iterable[int]) -> Iterator[Place]:
+    """Those numbers that are pages of a band."""
     count = len(recording.frames[-1].ranks[0][band].states)
     yield from (page_place(recording, band, page) for page in numbers if 0 < page < count)
-
-
-def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
-    return [int(number) for found in pattern.findall(text) for number in re.findall(r"\d+", found)]
 
 
 def _differing(recording: Recording) -> Iterator[Place]:

@@ -1,13 +1,12 @@
 """Where a failure is: what a reader is told to follow."""
 
 import msgspec
-import pytest
 
 from harness.report.history import deeds, history
-from harness.report.place import places
+from harness.report.place import PAGES_MAX, places
 from harness.report.recording import Recording
 from harness.report.story import Story, tell
-from harness.violation import Violation
+from harness.violation import Site, Violation, byte_sites, id_sites, page_sites
 from tests.report.stories import (
     no_room,
     race,
@@ -24,10 +23,10 @@ def titles(story: Story) -> list[str]:
     return [follow.place.title for follow in story.followed]
 
 
-def named(sentence: str) -> list[str]:
-    """Places that a sentence about the pages of the small race names."""
+def found_at(*sites: Site) -> list[str]:
+    """Places of a violation of the small race that is about some sites."""
     recording = race().recording
-    violation = Violation(check="ledger", what=sentence, detail="d", operation=8)
+    violation = Violation(check="ledger", what="w", detail="d", operation=8, sites=sites)
     shown = Recording(
         setup=recording.setup,
         granule=recording.granule,
@@ -71,34 +70,32 @@ def test_a_count_of_pages_is_no_place() -> None:
     assert titles(no_room()) == []
 
 
-@pytest.mark.parametrize(
-    ("sentence", "found"),
-    [
-        ("band 'full' pages [1, 2] are pending", ["page 1", "page 2"]),
-        ("page 2 of band 'full' (id 1) is read", ["page 2"]),
-        ("band 'full': id 2 on page 1 is read", ["page 1"]),
-        # Where no page is named, an id is followed to the page that it named last.
-        ("band 'full': ids [2] are held by nobody's page", ["page 2"]),
-        ("band 'full': id 2 is used on page 0", ["page 2"]),
-        ("r1 is admitted on id 2", ["page 2"]),
-        ("lacks the write of step 1 to pages [1, 2] of band 'full'", ["page 1", "page 2"]),
-        ("lacks copies [('copy_read', ((16, 24),))]", ["page 2"]),
-        ("lacks holds [('receive_hold', 0, 1, False)]", ["page 1"]),
-        ("inverse map of band 'full': at 2 the host says 1", ["page 2"]),
-        ("map of band 'full': at 2 the host says 1, the device 2", ["page map entry 2"]),
-        # An id that never named a page has nothing but its entry.
-        ("band 'full': id 9 was never bound", ["page map entry 9"]),
-        ("band 'other' page 1 is bound", []),
-        ("page 1 of nothing in particular", []),
-        ("band 'full' page 99 lies outside", []),
-    ],
-)
-def test_pages_are_found_in_a_sentence(sentence: str, found: list[str]) -> None:
-    assert named(sentence) == [f"{page} of band 'full'" for page in found]
+def test_a_site_is_followed_to_its_pages() -> None:
+    both = ["page 1 of band 'full'", "page 2 of band 'full'"]
+    assert found_at(*page_sites(0, [2, 1])) == both
+    assert found_at(Site("page", 0, 1, 2)) == both
+    assert found_at(*byte_sites([(16, 24)])) == ["page 2 of band 'full'"]
 
 
-def test_a_row_is_found_in_a_sentence() -> None:
-    assert named("row 1 of r0: at 0 the host says 1") == ["request row 1"]
+def test_an_id_is_followed_to_the_page_that_it_named_last() -> None:
+    assert found_at(*id_sites(0, [2])) == ["page 2 of band 'full'"]
+
+
+def test_an_id_that_never_named_a_page_has_nothing_but_its_entry() -> None:
+    assert found_at(*id_sites(0, [9])) == ["page map entry 9 of band 'full'"]
+
+
+def test_an_entry_and_a_row_are_places() -> None:
+    assert found_at(Site("entry", 0, 2)) == ["page map entry 2 of band 'full'"]
+    assert found_at(Site("row", -1, 1)) == ["request row 1"]
+
+
+def test_a_page_outside_the_arena_is_no_place() -> None:
+    assert found_at(*page_sites(0, [99])) == []
+
+
+def test_no_more_places_are_followed_than_a_reader_can() -> None:
+    assert len(found_at(*(Site("row", -1, row) for row in range(9)))) == PAGES_MAX
 
 
 def test_a_history_holds_every_touch_and_nothing_else() -> None:
