@@ -113,12 +113,12 @@ def named_sites(words: str, bands: Sequence[str]) -> tuple[Site, ...]:
     return id_sites(known.pop() if known else len(bands) - 1, _numbers(_IDS, words)) + rows
 
 
-_COUNTED = r"(\d+|\[[\d, ]+\])"
+_COUNTED = r"(\d{1,9}\b|\[[\d, ]+\])"
 _BAND = re.compile(r"\bband '([^']*)'")
 _PAGES = re.compile(rf"\bpages? {_COUNTED}")
 _IDS = re.compile(rf"\bids? {_COUNTED}")
-_ROW = re.compile(r"\brequest row (\d+)")
-_NUMBER = re.compile(r"\d+")
+_ROW = re.compile(r"\brequest row (\d{1,9}\b)")
+_NUMBER = re.compile(r"\b\d{1,9}\b")  # What is longer is no page, and int() refuses thousands.
 
 
 def _numbers(pattern: re.Pattern[str], words: str) -> list[int]:

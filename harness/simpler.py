@@ -184,7 +184,9 @@ def fewer_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
             yield from ((*head, *shorter) for shorter in _arriving_once(one, kept))
             late = list(_given_late(operations, (kept, gone)))
             for given in [operations] if late == operations else [late, operations]:
-                yield (*map(_longer_rows, head), *_holding_both(given, kept, gone))
+                both = _holding_both(given, kept, gone)
+                if _are_storable(both):
+                    yield (*map(_longer_rows, head), *both)
             yield (*head, *one)
     for name in names:
         yield from ((*head, *shorter) for shorter in _arriving_once(operations, name))
@@ -227,7 +229,7 @@ def _holding_both(operations: Sequence[Op], kept: str, gone: str) -> Sequence[Op
                 blocks = max((arrival.blocks for arrival in arrivals), key=len)
                 found.append(Arrive(kept, prompt, operation.output, blocks))
         elif isinstance(operation, Admit | Chunk):
-            last = found[-1]
+            last = found[-1] if found else None
             if isinstance(last, Admit | Chunk) and last.request == kept:
                 found[-1] = msgspec.structs.replace(last, tokens=last.tokens + operation.tokens)
             else:
@@ -272,10 +274,22 @@ def _is_passed_by(later: Iterable[Op], name: str) -> bool:
 
 
 def _longer_rows(item: Item) -> Item:
-    """A setup where the pages of two requests fit into the row of one."""
+    """A setup where the pages of two requests fit into the row of one, if there are as many."""
     if not isinstance(item, Setup):
         return item
-    return msgspec.structs.replace(item, row_pages=2 * item.row_pages)
+    most = max(band.id_count for band in item.bands)
+    longer = max(item.row_pages, min(2 * item.row_pages, most))
+    return msgspec.structs.replace(item, row_pages=longer)
+
+
+def _are_storable(operations: Iterable[Op]) -> bool:
+    """Whether no number is above what a case file allows."""
+    return all(
+        getattr(operation, field.name) <= field.most
+        for operation in operations
+        for field in _fields(type(operation))
+        if field.most is not None
+    )
 
 
 def _named_once(operation: Op) -> Op:
@@ -390,13 +404,17 @@ def longer_prompts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         produced = _most_at_once(operations, name, Decode)
         if produced:
             chunks = _chunks_for_decodes(operations, name)
-            yield (*head, *_with_prompt(chunks, name, arrival.prompt + produced))
+            longer = _with_prompt(chunks, name, arrival.prompt + produced)
+            if _are_storable(longer):
+                yield (*head, *longer)
         for place, operation in enumerate(operations):
             if operation == Retract(name):
                 rest = _chunk_for_admission(operations[place + 1 :], name)
                 goes_on = [*operations[:place], *rest]
                 prompt = max(arrival.prompt, _most_at_once(goes_on, name, (Admit, Chunk)))
-                yield (*map(_longer_rows, head), *_with_prompt(goes_on, name, prompt))
+                longer = _with_prompt(goes_on, name, prompt)
+                if _are_storable(longer):
+                    yield (*map(_longer_rows, head), *longer)
 
 
 def _chunks_for_decodes(operations: Iterable[Op], name: str) -> Iterator[Op]:

@@ -1,9 +1,13 @@
 """Small cases: what is proposed, what is smaller, and how small failures get."""
 
 from collections.abc import Sequence
+from functools import cache
+from typing import cast
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.canonical import Item, Size, canonical, names_in
 from harness.case import CASE_VERSION, Case
@@ -36,11 +40,14 @@ from harness.setup import draw_setup
 from harness.short_traces import Engine, short_lives, short_traces
 from harness.shrinking import Means, parted, shrink_case, shrink_run, shrink_trace
 from harness.simpler import (
+    fewer_blocks,
     fewer_names,
     longer_prompts,
     merged,
     names_of,
+    other_names,
     plainer_kinds,
+    rested,
     smaller_numbers,
     without,
     without_cache,
@@ -49,6 +56,7 @@ from harness.simpler_setup import fewer_slots, is_possible, lower, simpler_setup
 from harness.sweep.loading import default_scenarios, load_named
 from harness.violation import Violation
 from shrink import Budget, DoesNotFail
+from tests.harness.lived_in import moments
 
 SCENARIOS = {named.name: named.scenario for named in load_named(default_scenarios())}
 EVERY_SETUP = [
@@ -82,6 +90,13 @@ def case_of(fault: str) -> Case:
         operations=msgspec.convert(msgspec.to_builtins(run.operations), tuple[Operation, ...]),
         violation=run.violation,
     )
+
+
+@cache
+def life_of(name: str, seed: int) -> tuple[Setup, tuple[Op, ...]]:
+    """A run of a scenario in which nothing is found."""
+    *_, run = moments(name, seed)
+    return run.world.setup, tuple(run.trace)
 
 
 def test_names_are_numbered_in_order_of_appearance() -> None:
@@ -224,8 +239,44 @@ def test_one_request_has_a_row_for_two() -> None:
         Admit("r0", 1),
         Admit("r1", 1),
     ]
-    longer = msgspec.structs.replace(setup, row_pages=2 * setup.row_pages)
+    trace[0] = short = msgspec.structs.replace(setup, row_pages=1)
+    longer = msgspec.structs.replace(short, row_pages=2)
     assert [longer, Arrive("r0", 2, 0), Admit("r0", 2)] in [list(o) for o in fewer_names(trace)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+def test_whatever_is_left_of_a_trace_is_rewritten_as_one_that_can_be_stored(
+    name: str, data: st.DataObject
+) -> None:
+    setup, lived = life_of(name, data.draw(st.integers(1, 5)))
+    places = data.draw(st.sets(st.sampled_from(range(len(lived))), max_size=12))
+    trace: list[Item] = [setup, *(lived[place] for place in sorted(places))]
+    passes = (fewer_names, longer_prompts, without_cache, fewer_blocks, rested, other_names)
+    for other in (variant for rewrite in passes for variant in rewrite(trace)):
+        first, *operations = other
+        assert is_possible(cast(Setup, first))
+        stored = msgspec.json.decode(msgspec.json.encode(operations), type=list[Operation])
+        assert stored == operations
+
+
+def test_a_row_for_two_is_never_longer_than_there_are_pages() -> None:
+    setup = EVERY_SETUP[0]
+    requests = [f"r{i}" for i in range(20)]
+    trace: Sequence[Item] = [setup, *(Arrive(name, 1, 0) for name in requests)]
+    for _ in requests[1:]:
+        trace = max(fewer_names(trace), key=lambda other: cast(Setup, other[0]).row_pages)
+    assert cast(Setup, trace[0]).row_pages == setup.row_pages
+
+
+def test_prompts_of_two_requests_that_no_file_allows_are_not_added() -> None:
+    most = 1_000_000
+    trace = [Arrive("r0", most, 0), Arrive("r1", most, 0), Admit("r0", 1), Admit("r1", 1)]
+    prompts = [op.prompt for other in fewer_names(trace) for op in other if isinstance(op, Arrive)]
+    assert prompts
+    assert max(prompts) == most
 
 
 def test_a_launch_of_two_requests_is_one_of_one() -> None:
