@@ -185,8 +185,11 @@ def fewer_names(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
             late = list(_given_late(operations, (kept, gone)))
             for given in [operations] if late == operations else [late, operations]:
                 both = _holding_both(given, kept, gone)
-                if _are_storable(both):
-                    yield (*map(_longer_rows, head), *both)
+                # Of a prompt that is never given as a whole there need not be more.
+                given_at_once = _most_at_once(both, kept, (Admit, Chunk))
+                for variant in (_with_prompt(both, kept, given_at_once), both):
+                    if _are_storable(variant):
+                        yield (*map(_longer_rows, head), *variant)
             yield (*head, *one)
     for name in names:
         yield from ((*head, *shorter) for shorter in _arriving_once(operations, name))
@@ -440,9 +443,9 @@ def _chunk_for_admission(operations: Iterable[Op], name: str) -> Iterator[Op]:
 
 
 def _with_prompt(operations: Iterable[Op], name: str, prompt: int) -> list[Op]:
-    """The operations with a prompt of so many tokens, and no token that is produced."""
+    """The operations with a prompt of so many tokens, at least one, and none that is produced."""
     return [
-        msgspec.structs.replace(op, prompt=prompt, output=0)
+        msgspec.structs.replace(op, prompt=max(1, prompt), output=0)
         if isinstance(op, Arrive) and op.request == name
         else op
         for op in operations
