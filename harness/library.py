@@ -26,6 +26,5 @@ def answer_of(world: World, call: Callable[..., T], *arguments: object) -> T:
     try:
         return call(*arguments)
     except NO_ANSWERS as error:
-        names = [band.name for band in world.layout.bands]
-        world.truth.note(*broken_promise(call.__name__, arguments, error, names))
+        world.truth.note(*broken_promise(call.__name__, arguments, error, world.layout))
         raise BrokenSubject from error

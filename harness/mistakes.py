@@ -13,6 +13,7 @@ from types import TracebackType
 
 from harness.problem import Problem
 from harness.violation import Site, id_sites, page_sites
+from unikv.device.port import StorageLayout
 from unikv.errors import (
     OwnershipError,
     Shortage,
@@ -72,7 +73,7 @@ def _innermost(error: BaseException) -> TracebackType:
 
 
 def broken_promise(
-    call: str, arguments: Sequence[object], error: BaseException, bands: Sequence[str]
+    call: str, arguments: Sequence[object], error: BaseException, layout: StorageLayout
 ) -> Problem:
     """The promise that a call breaks by raising, how, a sentence about it and what it names.
 
@@ -80,10 +81,10 @@ def broken_promise(
         call: what was asked.
         arguments: what it was asked with.
         error: what it raised.
-        bands: their names, in chain order.
+        layout: of the storage, for the names of its bands.
     """
     kind = type(error).__name__
-    sites = named_sites(str(error), bands)
+    sites = named_sites(str(error), [band.name for band in layout.bands])
     if isinstance(error, OwnershipError):
         return Problem("ownership", "allocator refused a legal call", f"{call}: {error}", sites)
     if isinstance(error, StepOrderError):

@@ -29,8 +29,6 @@ from harness.short_traces import short_traces
 from harness.simpler import (
     canonically_named,
     fewer_blocks,
-    fewer_names,
-    longer_prompts,
     merged,
     names_of,
     other_names,
@@ -39,8 +37,8 @@ from harness.simpler import (
     rested,
     smaller_numbers,
     without,
-    without_cache,
 )
+from harness.simpler_lives import fewer_names, longer_prompts, without_cache
 from harness.simpler_setup import fewer_slots, lower, simpler_setups
 from harness.small_setups import small_setups
 from harness.violation import Violation

@@ -109,8 +109,7 @@ class Truth:
         held = self.held[band]
         for unit in ids:
             if not 1 <= unit < len(held) or held[unit]:
-                name = self.layout.bands[band].name
-                text = f"band {name!r}: id {unit} is held"
+                text = f"{self._band(band)}: id {unit} is held"
                 self.note("ownership", "id handed out twice", text, id_sites(band, [unit]))
                 continue
             held[unit] = 1
@@ -157,8 +156,7 @@ class Truth:
         held = self.held[band]
         for unit in ids:
             if not held[unit]:
-                name = self.layout.bands[band].name
-                text = f"band {name!r}: id {unit} is not held"
+                text = f"{self._band(band)}: id {unit} is not held"
                 self.note("ownership", "freed twice", text, id_sites(band, [unit]))
                 continue
             held[unit] = 0
@@ -187,8 +185,7 @@ class Truth:
             data = self.content[band][self._owner_of(band, page, "backup")]
             content.append(None if data is None else bytes(data))
             if data is not None and arena[page * size : page * size + size] != data:
-                name = self.layout.bands[band].name
-                text = f"band {name!r}: a backup reads page {page}, which holds something else"
+                text = f"{self._band(band)}: a backup reads page {page}, which holds something else"
                 self.note("content", "backup of wrong bytes", text, page_sites(band, [page]))
         self.copies.backed_up(band, pages, slots, content)
 
@@ -210,8 +207,7 @@ class Truth:
     def _owner_of(self, band: int, page: int, action: str) -> int:
         unit = self.owner[band][page]
         if not unit:
-            name = self.layout.bands[band].name
-            text = f"band {name!r}: a {action} touches page {page}, which no id names"
+            text = f"{self._band(band)}: a {action} touches page {page}, which no id names"
             detail = f"{action} of a page without a name"
             self.note("ledger", detail, text, page_sites(band, [page]))
         return unit
@@ -230,10 +226,8 @@ class Truth:
                     and unit
                     and arena[page * size : page * size + size] != data
                 ):
-                    name = self.layout.bands[band].name
-                    text = (
-                        f"band {name!r}: {transfer} sends page {page}, which holds something else"
-                    )
+                    where = self._band(band)
+                    text = f"{where}: {transfer} sends page {page}, which holds something else"
                     self.note("content", "send of wrong bytes", text, page_sites(band, [page]))
 
     def transfer_isolated(self, transfer: str) -> None:
@@ -257,15 +251,12 @@ class Truth:
             self._float_moved = (self._device.operation, band)
         transfer = self.transfers.moving(band, sources)
         if transfer:
-            name = self.layout.bands[band].name
-            text = (
-                f"band {name!r}: pages {list(sources)} move while a peer may touch one: {transfer}"
-            )
+            pages = f"{self._band(band)}: pages {list(sources)}"
+            text = f"{pages} move while a peer may touch one: {transfer}"
             self.note("ownership", "page of a transfer moved", text, page_sites(band, sources))
         bare = sorted(self.reserved[band].keys() & set(sources))
         if bare:
-            name = self.layout.bands[band].name
-            text = f"band {name!r}: pages {bare} are reserved by a load, and move"
+            text = f"{self._band(band)}: pages {bare} are reserved by a load, and move"
             self.note("ownership", "reserved page moved", text, page_sites(band, bare))
         retired = self.retired_through
         for step in self.steps.values():
@@ -273,7 +264,7 @@ class Truth:
                 self.note(
                     "ledger",
                     "move under unknown writes",
-                    f"band {self.layout.bands[band].name!r}: pages move while step {step.number}"
+                    f"{self._band(band)}: pages move while step {step.number}"
                     " may write any of them",
                     page_sites(band, sources),
                 )
@@ -317,6 +308,9 @@ class Truth:
         """Keep a problem for the check that owns the promise."""
         self.problems.append(Problem(check, detail, what, sites))
 
+    def _band(self, band: int) -> str:
+        return f"band {self.layout.bands[band].name!r}"
+
     def describe(self, space: str, unit: int) -> tuple[str, str]:
         """How a unit of a memory space is held now, in one word, and what to call it."""
         kind, _, name = space.partition(":")
@@ -336,7 +330,7 @@ class Truth:
             each = self._granules[band]
             for page in pending:
                 if page * each <= unit < page * each + each:
-                    return "pending", f"freed page {page} of band {self.layout.bands[band].name!r}"
+                    return "pending", f"freed page {page} of {self._band(band)}"
         return "free", f"free arena byte {low}"
 
     def _reset_content(self, band: int, ids: Sequence[int]) -> None:
@@ -377,7 +371,7 @@ class Truth:
             self.note(
                 "ownership",
                 "page outside the arena",
-                f"band {self.layout.bands[band].name!r}: id {unit} is bound to page {page}, its"
+                f"{self._band(band)}: id {unit} is bound to page {page}, its"
                 f" pages are {self.first_page[band]}..{self.end_page[band] - 1}",
                 (Site("entry", band, unit),),
             )
@@ -386,12 +380,11 @@ class Truth:
         low = page * each
         other = owners[low] if each == 1 else next(filter(None, owners[low : low + each]), 0)
         if other:
-            name, other_name = self.layout.bands[band].name, self.layout.bands[other >> 32].name
             self.note(
                 "ownership",
                 "page with two owners",
-                f"band {name!r} page {page} is bound to id {unit}, but its bytes belong to id"
-                f" {other & 0xFFFFFFFF} of band {other_name!r}",
+                f"{self._band(band)} page {page} is bound to id {unit}, but its bytes belong to id"
+                f" {other & 0xFFFFFFFF} of {self._band(other >> 32)}",
                 page_sites(band, [page]),
             )
             return False
@@ -401,8 +394,7 @@ class Truth:
             owners[low : low + each] = [band << 32 | unit] * each
         transfer = self.transfers.bound(band, page) if self.transfers.uses else ""
         if transfer:
-            name = self.layout.bands[band].name
-            text = f"band {name!r} page {page} is handed out while a peer may touch it: {transfer}"
-            sites = page_sites(band, [page])
-            self.note("ownership", "page of a transfer handed out", text, sites)
+            where = f"{self._band(band)} page {page}"
+            text = f"{where} is handed out while a peer may touch it: {transfer}"
+            self.note("ownership", "page of a transfer handed out", text, page_sites(band, [page]))
         return True

@@ -169,8 +169,7 @@ class World:
                 raise
             if isinstance(error, TransferError) and name in REFUSED_BY_TRANSFERS:
                 return error.with_traceback(None)
-            names = [band.name for band in self.layout.bands]
-            self.truth.note(*broken_promise(name, arguments, error, names))
+            self.truth.note(*broken_promise(name, arguments, error, self.layout))
             raise BrokenSubject from error
 
     def _call_in_step(self, name: str, arguments: Sequence[Any]) -> list[Any]:

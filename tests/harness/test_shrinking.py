@@ -41,8 +41,6 @@ from harness.short_traces import Engine, short_lives, short_traces
 from harness.shrinking import Means, parted, shrink_case, shrink_run, shrink_trace
 from harness.simpler import (
     fewer_blocks,
-    fewer_names,
-    longer_prompts,
     merged,
     names_of,
     other_names,
@@ -50,8 +48,8 @@ from harness.simpler import (
     rested,
     smaller_numbers,
     without,
-    without_cache,
 )
+from harness.simpler_lives import fewer_names, longer_prompts, without_cache
 from harness.simpler_setup import fewer_slots, is_possible, lower, simpler_setups
 from harness.sweep.loading import default_scenarios, load_named
 from harness.violation import Violation
