@@ -15,7 +15,7 @@ from harness.parked import Contents, contents_of, go_on
 from harness.peers import Network
 from harness.requests import Phase, Prefix, Request
 from harness.scenario import CELL_BYTES
-from harness.violation import page_sites
+from harness.violation import first_sites, page_sites
 from unikv.errors import TransferError
 
 if TYPE_CHECKING:
@@ -154,8 +154,9 @@ class Ears:
         if contents_of(self._world, ids) != queued:
             text = f"{name} sends other bytes than its pages held when they were queued"
             per_band = enumerate(pages)
-            sites = tuple(site for band, units in per_band for site in page_sites(band, units))
-            truth.note("content", "send of other pages than were queued", text, sites)
+            sites = (site for band, units in per_band for site in page_sites(band, units))
+            detail = "send of other pages than were queued"
+            truth.note("content", detail, text, first_sites(sites))
 
     def received(self, band: int, page: int) -> bytes:
         """What a peer writes into a page, which its id holds from now on."""

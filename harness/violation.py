@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -29,20 +30,24 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: int = 1
 
 
+def first_sites(sites: Iterable[Site]) -> tuple[Site, ...]:
+    """As many as are told."""
+    return tuple(islice(sites, SITES_MAX))
+
+
 def page_sites(band: int, pages: Iterable[int]) -> tuple[Site, ...]:
     """Pages of a band, the lowest first."""
-    return tuple(Site("page", band, page) for page in sorted(pages)[:SITES_MAX])
+    return first_sites(Site("page", band, page) for page in sorted(pages))
 
 
 def id_sites(band: int, ids: Iterable[int]) -> tuple[Site, ...]:
     """Ids of a band, the lowest first."""
-    return tuple(Site("id", band, unit) for unit in sorted(ids)[:SITES_MAX])
+    return first_sites(Site("id", band, unit) for unit in sorted(ids))
 
 
 def byte_sites(ranges: Iterable[tuple[int, int]]) -> tuple[Site, ...]:
     """Ranges of bytes of the arena, each with its end behind it."""
-    found = sorted(set(ranges))[:SITES_MAX]
-    return tuple(Site("byte", -1, low, high - low) for low, high in found)
+    return first_sites(Site("byte", -1, low, high - low) for low, high in sorted(set(ranges)))
 
 
 class AccessNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

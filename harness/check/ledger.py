@@ -7,7 +7,7 @@ pending is one that some unprocessed forward may touch.
 from __future__ import annotations
 
 from harness.subject import HostSubject, NetworkSubject
-from harness.violation import SITES_MAX, Site, Violation, byte_sites, page_sites
+from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
 from harness.world import World
 
 _PENDING, _FIXED = 3, 4
@@ -90,8 +90,8 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
             f"the allocator's ledger lacks holds {sorted(ours - theirs)} and still has"
             f" {sorted(theirs - ours)}"
         )
-        sites = [Site("page", band, page) for _, band, page, _ in sorted(ours ^ theirs)]
-        _report(world, found, "holds differ", text, tuple(sites[:SITES_MAX]))
+        sites = (Site("page", band, page) for _, band, page, _ in sorted(ours ^ theirs))
+        _report(world, found, "holds differ", text, first_sites(sites))
 
 
 def _compare_reserved(world: World, found: list[Violation]) -> None:
@@ -142,10 +142,8 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
             for step, band, pages in entries
         ]
         text = "the allocator's ledger " + ", ".join(parts)
-        sites = tuple(
-            site for _, band, pages in (*lacking, *extra) for site in page_sites(band, pages)
-        )
-        _report(world, found, "writes differ", text, sites)
+        sites = (site for _, band, pages in (*lacking, *extra) for site in page_sites(band, pages))
+        _report(world, found, "writes differ", text, first_sites(sites))
 
 
 def _report(

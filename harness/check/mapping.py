@@ -6,7 +6,7 @@ the map writes that were submitted.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from typing import Literal
 
 from harness.violation import Site, Violation
 from harness.world import World
@@ -21,12 +21,12 @@ def examine(world: World) -> list[Violation]:
     for band, part in enumerate(world.layout.bands):
         host = subject.page_map(band)
         if host != program.maps[band]:
-            where = f"map of band {part.name!r}"
-            _report(world, found, where, Site("entry", band, 0), host, program.maps[band])
+            where, at = f"map of band {part.name!r}", _first_difference(host, program.maps[band])
+            _report(world, found, where, at, host, program.maps[band], _site("entry", band, at))
         inverse, owner = subject.inverse_map(band), world.truth.owner[band]
         if inverse != owner and inverse[: len(owner)] != owner[: len(inverse)]:
-            where = f"inverse map of band {part.name!r}"
-            _report(world, found, where, Site("page", band, 0), inverse, owner)
+            where, at = f"inverse map of band {part.name!r}", _first_difference(inverse, owner)
+            _report(world, found, where, at, inverse, owner, _site("page", band, at))
     for request in world.requests.values():
         if request.row < 0:
             continue
@@ -35,21 +35,30 @@ def examine(world: World) -> list[Violation]:
         device = program.rows[row][: len(host)]
         if host != pages or device != host:
             where = f"row {row} of {request.name}"
-            table = pages if device == host else device
-            _report(world, found, where, Site("row", -1, row), host, table)
+            other = pages if device == host else device
+            at = _first_difference(host, other)
+            _report(world, found, where, at, host, other, (Site("row", -1, row),))
     return found
+
+
+def _first_difference(host: list[int], device: list[int]) -> int:
+    """Index of the first entry that differs; -1 where one is only longer than the other."""
+    return next((i for i, (a, b) in enumerate(zip(host, device, strict=False)) if a != b), -1)
+
+
+def _site(kind: Literal["entry", "page"], band: int, at: int) -> tuple[Site, ...]:
+    return (Site(kind, band, at),) if at >= 0 else ()
 
 
 def _report(
     world: World,
     found: list[Violation],
     where: str,
-    table: Site,
+    at: int,
     host: list[int],
     device: list[int],
+    sites: tuple[Site, ...],
 ) -> None:
-    """What differs first; `table` is a row, or the first entry of another table."""
-    at = next((i for i, (a, b) in enumerate(zip(host, device, strict=False)) if a != b), -1)
     values = f"{host[at]}, the device {device[at]}" if at >= 0 else "another length"
     found.append(
         Violation(
@@ -57,6 +66,6 @@ def _report(
             what=f"{where}: at {at} the host says {values}",
             detail=f"host and device differ in {_ARTICLES[where.split()[0]]}",
             operation=world.device.operation,
-            sites=(table if table.kind == "row" else replace(table, first=max(0, at)),),
+            sites=sites,
         )
     )

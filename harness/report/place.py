@@ -123,12 +123,14 @@ def _of_site(recording: Recording, site: Site) -> Iterator[Place]:
         yield from _bytes(recording, site.first, site.first + site.count)
         return
     numbers = range(site.first, site.first + site.count)
-    if site.kind == "page":
+    if site.kind == "row":
+        yield from (_other("rows", row) for row in numbers)
+    elif not 0 <= site.band < len(recording.setup.bands):
+        return  # An allocator's own account may name a band that there is not.
+    elif site.kind == "page":
         yield from _pages(recording, site.band, numbers)
     elif site.kind == "id":
         yield from _ids(recording, site.band, numbers)
-    elif site.kind == "row":
-        yield from (_other("rows", row) for row in numbers)
     else:
         name = recording.setup.bands[site.band].name
         yield from (_other(f"map:{name}", entry) for entry in numbers)

@@ -37,6 +37,22 @@ def test_an_inverse_differs_at_a_page() -> None:
     assert sites(world) == [Site("page", world.owner_band, page)]
 
 
+def test_a_map_of_another_length_differs_nowhere() -> None:
+    world = world_when("smoke", is_busy)
+    for band in bands(world, world.owner_band):
+        band.ids.forward.append(0)
+    (violation,) = examine(world)
+    assert (violation.check, violation.sites) == ("mapping", ())
+
+
+def test_many_writes_are_told_as_few_sites() -> None:
+    world = world_when("smoke", is_busy)
+    for subject in allocators(world):
+        for page in range(1, SITES_MAX + 2):
+            subject.storage.chain.ledger.add(Use.FORWARD_WRITE, 0, [page], 10**6)
+    assert len(sites(world)) == SITES_MAX
+
+
 def test_a_row_differs_as_a_whole() -> None:
     world = world_when("smoke", is_busy)
     row = running(world)[0].row

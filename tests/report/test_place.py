@@ -1,6 +1,9 @@
 """Where a failure is: what a reader is told to follow."""
 
+from typing import Literal
+
 import msgspec
+import pytest
 
 from harness.report.history import deeds, history
 from harness.report.place import PAGES_MAX, places
@@ -92,6 +95,14 @@ def test_an_entry_and_a_row_are_places() -> None:
 
 def test_a_page_outside_the_arena_is_no_place() -> None:
     assert found_at(*page_sites(0, [99])) == []
+
+
+@pytest.mark.parametrize("kind", ["page", "id", "entry"])
+@pytest.mark.parametrize("band", [-1, 9])
+def test_a_band_that_there_is_not_has_no_places(
+    kind: Literal["page", "id", "entry"], band: int
+) -> None:
+    assert found_at(Site(kind, band, 1)) == []
 
 
 def test_no_more_places_are_followed_than_a_reader_can() -> None:
