@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from harness.violation import Site, Violation
+
 if TYPE_CHECKING:
-    from harness.violation import Violation
     from harness.world import World
 
-Examiner = Callable[["World"], "list[Violation]"]
+Examiner = Callable[["World"], list[Violation]]
 
 PROMISES: Mapping[str, str] = {
     "ordering": "no access overtakes its clearance, in every memory space",
@@ -32,3 +33,11 @@ PROMISES: Mapping[str, str] = {
     "assertion": "no legal call makes the allocator raise",
 }
 """Every promise, by the name that reports use."""
+
+
+def broken(
+    world: World, check: str, detail: str, what: str, sites: tuple[Site, ...] = ()
+) -> Violation:
+    """A promise that is broken behind the operation just applied, by no race; see `Violation`."""
+    operation = world.device.operation
+    return Violation(check=check, what=what, detail=detail, operation=operation, sites=sites)

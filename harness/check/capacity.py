@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
+from harness.check import broken
 from harness.check.layout_search import layout_exists
 from harness.violation import Violation
 from harness.world import World
@@ -28,7 +29,7 @@ def examine(world: World) -> list[Violation]:
             found += _judge_refusal(world, answer, demand)
         elif answer != _layout_exists(world, demand):
             text = f"relieve of {demand} says {answer}, the search of all layouts does not"
-            found.append(_violation(world, "relief answers wrongly", text))
+            found.append(broken(world, "capacity", "relief answers wrongly", text))
     world.capacity_answers.clear()
     return found
 
@@ -43,11 +44,7 @@ def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) ->
     if shortage.kind == "host slots" and _host_slots_are_short(world, demand):
         return []
     text = f"{demand} pages are refused ({shortage}), but there is room for all of them"
-    return [_violation(world, f"refused {shortage.kind} that are there", text)]
-
-
-def _violation(world: World, detail: str, what: str) -> Violation:
-    return Violation(check="capacity", what=what, detail=detail, operation=world.device.operation)
+    return [broken(world, "capacity", f"refused {shortage.kind} that are there", text)]
 
 
 def _ids_are_short(world: World, demand: tuple[int, ...]) -> bool:

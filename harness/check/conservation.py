@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.violation import Site, Violation, page_sites
+from harness.check import broken
+from harness.violation import Violation, page_sites
 from harness.world import World
 from unikv.device.port import BandLayout
 
@@ -29,34 +30,36 @@ def examine(world: World) -> list[Violation]:
         count = states.count
         counted = (count(1), count(2), count(3), count(4))
         if counts != counted:
-            text = f"{part.name!r} counts {_named(counts)}; its page states say {_named(counted)}"
-            _report(world, found, "counts", text)
+            text = (
+                f"band {part.name!r} counts {_named(counts)}; its page states say {_named(counted)}"
+            )
+            found.append(broken(world, "conservation", "counts", text))
         if sum(counted) != high - low or states.find(0, low, high) >= 0:
-            text = f"{part.name!r} claims {sum(counted)} pages in span {low}..{high}"
-            _report(world, found, "span", text)
+            text = f"band {part.name!r} claims {sum(counted)} pages in span {low}..{high}"
+            found.append(broken(world, "conservation", "span", text))
         if states.translate(_ONLY_LIVE)[: len(truth.live[band])] != truth.live[band]:
             wrong = [
                 page
                 for page, (state, live) in enumerate(zip(states, truth.live[band], strict=False))
                 if (state == 1) != bool(live)
             ]
-            text = f"{part.name!r}: pages {wrong} are live in one account and not in the other"
-            _report(world, found, "live pages", text, page_sites(band, wrong))
+            text = f"band {part.name!r}: pages {wrong} are live in one account and not in the other"
+            found.append(broken(world, "conservation", "live pages", text, page_sites(band, wrong)))
         if low < high:
             if shares_bytes and _free_at_a_moving_edge(band, last, states, low, high):
-                text = f"{part.name!r} keeps a free page at the edge of span {low}..{high}"
-                edges = {page for page in (low, high - 1) if states[page] == _HOLE}
-                _report(world, found, "frontier", text, page_sites(band, edges))
+                text = f"band {part.name!r} keeps a free page at the edge of span {low}..{high}"
+                edges = page_sites(band, {p for p in (low, high - 1) if states[p] == _HOLE})
+                found.append(broken(world, "conservation", "frontier", text, edges))
             if low * part.page_bytes < boundary:
                 text = (
-                    f"{part.name!r} starts at byte {low * part.page_bytes}, {_place(parts, below)}"
-                    f" ends at {boundary}"
+                    f"band {part.name!r} starts at byte {low * part.page_bytes}, but"
+                    f" {_place(parts, below)} ends at {boundary}"
                 )
-                _report(world, found, "spans cross", text)
+                found.append(broken(world, "conservation", "spans cross", text))
             boundary, below = high * part.page_bytes, band
     if boundary > world.layout.total_bytes:
         text = f"{_place(parts, below)} ends at byte {boundary}"
-        _report(world, found, "spans cross", text)
+        found.append(broken(world, "conservation", "spans cross", text))
     return found
 
 
@@ -69,22 +72,8 @@ def _free_at_a_moving_edge(band: int, last: int, states: bytes, low: int, high: 
 
 def _place(parts: Sequence[BandLayout], band: int) -> str:
     """What lies below a boundary: a band, or the sink below the first."""
-    return repr(parts[band].name) if band >= 0 else "the sink"
+    return f"band {parts[band].name!r}" if band >= 0 else "the sink"
 
 
 def _named(counts: tuple[int, int, int, int]) -> str:
     return "live {}, holes {}, pending {}, fixed {}".format(*counts)
-
-
-def _report(
-    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...] = ()
-) -> None:
-    found.append(
-        Violation(
-            check="conservation",
-            what=f"band {text}",
-            detail=detail,
-            operation=world.device.operation,
-            sites=sites,
-        )
-    )

@@ -6,6 +6,7 @@ program order when the work starts and when it ends.
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.requests import Prefix, Request
 from harness.scenario import CELL_BYTES
 from harness.violation import AccessNote, Violation, id_sites, page_sites
@@ -105,12 +106,6 @@ def _images(world: World) -> list[Violation]:
         image = state.image
         for space in ("arena", "maps", "rows", "row_memory", "staging", "host"):
             if getattr(image, space) != getattr(program, space):
-                found.append(
-                    Violation(
-                        check="content",
-                        what=f"rank {rank}: at rest its {space} differ from program order",
-                        detail=f"images differ at rest in {space}",
-                        operation=world.device.operation,
-                    )
-                )
+                text = f"rank {rank}: at rest its {space} differ from program order"
+                found.append(broken(world, "content", f"images differ at rest in {space}", text))
     return found

@@ -5,6 +5,7 @@ Answers are compared where the question is asked.
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.violation import Violation
 from harness.world import World
 
@@ -22,7 +23,7 @@ def examine_submissions(world: World) -> list[Violation]:
     for rank, log in enumerate(logs):
         if log != logs[0]:
             text = f"rank {rank} submitted {log}, rank 0 {logs[0]}"
-            _report(world, found, "submissions differ", text)
+            found.append(broken(world, "divergence", "submissions differ", text))
     return found
 
 
@@ -34,17 +35,11 @@ def examine(world: World) -> list[Violation]:
         other = world.subjects[rank]
         if other.books() != world.books:
             text = f"rank {rank} keeps {other.books()}, rank 0 {world.books}"
-            _report(world, found, "books differ", text)
+            found.append(broken(world, "divergence", "books differ", text))
         if list(map(other.page_map, bands)) != list(map(first.page_map, bands)):
             differing = [band for band in bands if other.page_map(band) != first.page_map(band)]
             for band in differing:
                 name = world.layout.bands[band].name
                 text = f"rank {rank} has another page map of band {name!r} than rank 0"
-                _report(world, found, "maps differ", text)
+                found.append(broken(world, "divergence", "maps differ", text))
     return found
-
-
-def _report(world: World, found: list[Violation], detail: str, text: str) -> None:
-    found.append(
-        Violation(check="divergence", what=text, detail=detail, operation=world.device.operation)
-    )

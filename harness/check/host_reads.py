@@ -5,6 +5,7 @@ A host read behind a wait on a running forward parks the scheduler until that fo
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.violation import Violation
 from harness.world import World
 
@@ -15,12 +16,5 @@ def examine(world: World) -> list[Violation]:
     for rank, port in enumerate(world.ports):
         for name in port.host_reads:
             text = f"rank {rank}: {name} after a stream wait within one allocator operation"
-            found.append(
-                Violation(
-                    check="host_reads",
-                    what=text,
-                    detail=f"{name} behind a wait",
-                    operation=world.device.operation,
-                )
-            )
+            found.append(broken(world, "host_reads", f"{name} behind a wait", text))
     return found

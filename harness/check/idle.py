@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.violation import Site, Violation, byte_sites, id_sites, page_sites
+from harness.check import broken
+from harness.violation import Violation, byte_sites, id_sites, page_sites
 from harness.world import World
 
 REFUSALS_MAX = 3
@@ -30,35 +31,38 @@ def examine(world: World) -> list[Violation]:
                 f"band {part.name!r}: {pending} pages pending and {stuck} of them in quarantine,"
                 f" {fixed} fixed and {reserved} of them for a load in preparation"
             )
-            _report(world, found, "pages left over", text)
+            found.append(broken(world, "idle", "pages left over", text))
         if subject.shares_bytes and not live and not fixed and not pending and holes:
-            _report(world, found, "span left over", f"band {part.name!r}: {holes} holes, no page")
+            text = f"band {part.name!r}: {holes} holes, no page"
+            found.append(broken(world, "idle", "span left over", text))
     uses = subject.uses()
     if uses:
         text = f"{len(uses)} uses, the first is {uses[0]}"
         sites = page_sites(uses[0].band, uses[0].pages)
-        _report(world, found, "uses left over", text, sites)
+        found.append(broken(world, "idle", "uses left over", text, sites))
     host, network = world.host_subject, world.network_subject
-    if host is not None and host.copies():
-        ranges = [low_high for copy in host.copies() for low_high in copy.ranges]
-        _report(world, found, "copies left over", f"{host.copies()}", byte_sites(ranges))
+    copies = host.copies() if host is not None else ()
+    if copies:
+        text = f"{len(copies)} copies, the first is {copies[0]}"
+        sites = byte_sites(low_high for copy in copies for low_high in copy.ranges)
+        found.append(broken(world, "idle", "copies left over", text, sites))
     if network is not None:
         quarantined = network.quarantined()
         left = sorted(world.transfers.ending() - _unproved(world, quarantined))
         if left:
             text = f"{left} are not over, in quarantine {quarantined}"
-            _report(world, found, "transfers left over", text)
+            found.append(broken(world, "idle", "transfers left over", text))
         owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
         silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())
         if silent:
             text = f"no rank has told the peers of {silent} that their transfer is quiet"
-            _report(world, found, "peers left without an answer", text)
+            found.append(broken(world, "idle", "peers left without an answer", text))
     _compare_holders(world, found)
     rows = sum(request.row >= 0 for request in world.requests.values())
     assert rows == len(world.running) + len(world.waiting), "the engine lost its count"
     if subject.free_rows() + rows != world.setup.rows:
         text = f"{subject.free_rows()} request rows free, {rows} held, of {world.setup.rows}"
-        _report(world, found, "rows leaked", text)
+        found.append(broken(world, "idle", "rows leaked", text))
     return found
 
 
@@ -82,18 +86,4 @@ def _compare_holders(world: World, found: list[Violation]) -> None:
         if held != units:
             name = world.layout.bands[band].name
             text = f"band {name!r}: ids {sorted(held ^ units)} are handed out and nobody's"
-            _report(world, found, "ids leaked", text, id_sites(band, held ^ units))
-
-
-def _report(
-    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...] = ()
-) -> None:
-    found.append(
-        Violation(
-            check="idle",
-            what=text,
-            detail=detail,
-            operation=world.device.operation,
-            sites=sites,
-        )
-    )
+            found.append(broken(world, "idle", "ids leaked", text, id_sites(band, held ^ units)))

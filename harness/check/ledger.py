@@ -6,6 +6,7 @@ pending is one that some unprocessed forward may touch.
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
 from harness.world import World
@@ -30,13 +31,15 @@ def examine(world: World) -> list[Violation]:
                 claimed -= 1
             elif step > retired and page not in stuck:
                 text = f"band {name!r} page {page} is not pending, but step {step} may touch it"
-                _report(world, found, "free too early", text, page_sites(band, [page]))
+                sites = page_sites(band, [page])
+                found.append(broken(world, "ledger", "free too early", text, sites))
         for page in stuck:
             if states[page] == _PENDING:
                 claimed -= page not in pending
             else:
                 text = f"band {name!r} page {page} is not pending, but a peer may touch it"
-                _report(world, found, "free under a transfer", text, page_sites(band, [page]))
+                sites = page_sites(band, [page])
+                found.append(broken(world, "ledger", "free under a transfer", text, sites))
         if claimed:
             pages = [
                 page
@@ -44,7 +47,7 @@ def examine(world: World) -> list[Violation]:
                 if state == _PENDING and page not in pending and page not in stuck
             ]
             text = f"band {name!r} pages {pages} are pending, but no step in flight can touch them"
-            _report(world, found, "kept too long", text, page_sites(band, pages))
+            found.append(broken(world, "ledger", "kept too long", text, page_sites(band, pages)))
     _compare_writes(world, found, retired)
     _compare_reserved(world, found)
     host, network = world.host_subject, world.network_subject
@@ -91,7 +94,7 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
             f" {sorted(theirs - ours)}"
         )
         sites = (Site("page", band, page) for _, band, page, _ in sorted(ours ^ theirs))
-        _report(world, found, "holds differ", text, first_sites(sites))
+        found.append(broken(world, "ledger", "holds differ", text, first_sites(sites)))
 
 
 def _compare_reserved(world: World, found: list[Violation]) -> None:
@@ -108,7 +111,7 @@ def _compare_reserved(world: World, found: list[Violation]) -> None:
             f" preparation have {sorted(reserved)}"
         )
         sites = page_sites(band, {*fixed} ^ {*reserved})
-        _report(world, found, "fixed pages differ", text, sites)
+        found.append(broken(world, "ledger", "fixed pages differ", text, sites))
 
 
 def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) -> None:
@@ -120,7 +123,8 @@ def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) 
         extra = [use for use in theirs if use not in ours]
         text = f"the allocator's ledger lacks copies {lacking} and still has {extra}"
         told, kept = ({r for _, ranges in uses for r in ranges} for uses in (lacking, extra))
-        _report(world, found, "copies differ", text, byte_sites(told ^ kept or told))
+        sites = byte_sites(told ^ kept or told)
+        found.append(broken(world, "ledger", "copies differ", text, sites))
 
 
 def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
@@ -143,18 +147,4 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
         ]
         text = "the allocator's ledger " + ", ".join(parts)
         sites = (site for _, band, pages in (*lacking, *extra) for site in page_sites(band, pages))
-        _report(world, found, "writes differ", text, first_sites(sites))
-
-
-def _report(
-    world: World, found: list[Violation], detail: str, text: str, sites: tuple[Site, ...]
-) -> None:
-    found.append(
-        Violation(
-            check="ledger",
-            what=text,
-            detail=detail,
-            operation=world.device.operation,
-            sites=sites,
-        )
-    )
+        found.append(broken(world, "ledger", "writes differ", text, first_sites(sites)))

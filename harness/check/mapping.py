@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from harness.check import broken
 from harness.violation import Site, Violation
 from harness.world import World
 
@@ -60,12 +61,6 @@ def _report(
     sites: tuple[Site, ...],
 ) -> None:
     values = f"{host[at]}, the device {device[at]}" if at >= 0 else "another length"
-    found.append(
-        Violation(
-            check="mapping",
-            what=f"{where}: at {at} the host says {values}",
-            detail=f"host and device differ in {_ARTICLES[where.split()[0]]}",
-            operation=world.device.operation,
-            sites=sites,
-        )
-    )
+    detail = f"host and device differ in {_ARTICLES[where.split()[0]]}"
+    text = f"{where}: at {at} the host says {values}"
+    found.append(broken(world, "mapping", detail, text, sites))

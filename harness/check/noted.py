@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.violation import Violation
 from harness.world import World
 
@@ -11,13 +12,4 @@ def examine(world: World) -> list[Violation]:
     problems = world.truth.problems
     if not problems:
         return []
-    return [
-        Violation(
-            check=problem.check,
-            what=problem.what,
-            detail=problem.detail,
-            operation=world.device.operation,
-            sites=problem.sites,
-        )
-        for problem in problems
-    ]
+    return [broken(world, *problem) for problem in problems]

@@ -6,6 +6,7 @@ must be bound, and every bound id held.
 
 from __future__ import annotations
 
+from harness.check import broken
 from harness.violation import Violation, id_sites
 from harness.world import World
 
@@ -19,29 +20,21 @@ def examine(world: World) -> list[Violation]:
             continue
         bound = {unit for unit, is_bound in enumerate(truth.bound_ids[band]) if is_bound}
         held = {unit for unit, is_held in enumerate(truth.held[band]) if is_held}
-        found.append(
-            Violation(
-                check="ownership",
-                what=f"band {part.name!r}: ids {sorted(held - bound)} are held by nobody's page,"
-                f" ids {sorted(bound - held)} are bound and held by nobody",
-                detail="held and bound ids differ",
-                sites=id_sites(band, held ^ bound),
-                operation=world.device.operation,
-            )
+        text = (
+            f"band {part.name!r}: ids {sorted(held - bound)} are held by nobody's page,"
+            f" ids {sorted(bound - held)} are bound and held by nobody"
         )
+        sites = id_sites(band, held ^ bound)
+        found.append(broken(world, "ownership", "held and bound ids differ", text, sites))
     for band, holds in world.row_holds.items():
         if holds.held != truth.bound_ids[band]:
             part = world.layout.bands[band]
             pairs = enumerate(zip(truth.bound_ids[band], holds.held, strict=True))
             differing = [unit for unit, (is_bound, is_held) in pairs if is_bound != is_held]
-            found.append(
-                Violation(
-                    check="ownership",
-                    what=f"band {part.name!r}: ids {differing} have a row that nobody wants, or no"
-                    " row though somebody wants one",
-                    detail="held and bound rows differ",
-                    sites=id_sites(band, differing),
-                    operation=world.device.operation,
-                )
+            text = (
+                f"band {part.name!r}: ids {differing} have a row that nobody wants, or no row"
+                " though somebody wants one"
             )
+            sites = id_sites(band, differing)
+            found.append(broken(world, "ownership", "held and bound rows differ", text, sites))
     return found
