@@ -19,6 +19,9 @@ ROOMY_MAX = 60
 
 PADDING = 4
 
+WAIT_MAX = 14
+"""Width of a wait; never more than a launch has."""
+
 
 class Columns(NamedTuple):
     """Columns of the operations from `first` on, in pixels.
@@ -26,7 +29,7 @@ class Columns(NamedTuple):
     Attributes:
         first: index of the operation of the first column.
         lefts, widths: per column.
-        box: width of one launch.
+        box, wait: width of one launch, and of one wait.
         total: width of all columns.
     """
 
@@ -34,6 +37,7 @@ class Columns(NamedTuple):
     lefts: tuple[int, ...]
     widths: tuple[int, ...]
     box: int
+    wait: int
     total: int
 
     def left_of(self, operation: int) -> int:
@@ -54,28 +58,51 @@ class Columns(NamedTuple):
         return self.left_of(operation) + width * (tick - low) // max(1, high - low)
 
 
+class Places(NamedTuple):
+    """Left edges of everything that was enqueued, in pixels, in the order of submission.
+
+    What stands in different lanes does not share a place either, so that later is always further
+    right, and a line straight down meets nothing but what it is for.
+
+    Attributes:
+        launches: by their numbers.
+        waits: by their ticks; only such as put a lane behind something new.
+    """
+
+    launches: dict[int, int]
+    waits: dict[int, int]
+
+
 def columns_of(recording: Recording) -> Columns:
     """Columns of a replay."""
     count = len(recording.frames)
     first = max(0, count - OPERATIONS_MAX)
     box, least = (46, 50) if count - first <= ROOMY_MAX else (10, 18)
+    wait = min(box, WAIT_MAX)
     launches = Counter(launch.operation for launch in recording.launches)
-    widths = tuple(max(least, launches[at] * box + 2 * PADDING) for at in range(first, count))
+    waits = Counter(note.operation for note in recording.waits if note.is_new)
+    widths = tuple(
+        max(least, launches[at] * box + waits[at] * wait + 2 * PADDING)
+        for at in range(first, count)
+    )
     lefts = tuple(sum(widths[:at]) for at in range(len(widths)))
-    return Columns(first, lefts, widths, box, sum(widths))
+    return Columns(first, lefts, widths, box, wait, sum(widths))
 
 
-def places_of(recording: Recording, columns: Columns) -> dict[int, int]:
-    """Left edge of every launch in the picture, by its number, in the order of submission.
-
-    Launches of different lanes do not share a place either, so that later is always further right.
-    """
+def places_of(recording: Recording, columns: Columns) -> Places:
+    """Where everything in the picture stands."""
+    places = Places({}, {})
+    enqueued = [(note.submitted, note.operation, note.number) for note in recording.launches]
+    enqueued += [(note.tick, note.operation, -1) for note in recording.waits if note.is_new]
     taken: Counter[int] = Counter()
-    lefts = {}
-    for launch in recording.launches:
-        operation = launch.operation
-        if operation >= columns.first:
-            left = columns.left_of(operation) + PADDING
-            lefts[launch.number] = left + taken[operation] * columns.box
-            taken[operation] += 1
-    return lefts
+    for tick, operation, number in sorted(enqueued):
+        if operation < columns.first:
+            continue
+        x = columns.left_of(operation) + PADDING + taken[operation]
+        if number < 0:
+            places.waits[tick] = x
+            taken[operation] += columns.wait
+        else:
+            places.launches[number] = x
+            taken[operation] += columns.box
+    return places

@@ -1,7 +1,8 @@
 """The streams of every rank as lanes: what was enqueued, what ran when, and who waits for whom.
 
-A launch stands where it was enqueued, since that alone decides what is ordered; the strip below it
-says when it ran on this rank, which differs.  Colours and markup are not known here.
+A launch and a wait stand where they were enqueued, since that alone decides what is ordered: what
+is right of a wait on its lane comes behind it.  The strip below a launch says when it ran on this
+rank, which differs.  Colours and markup are not known here.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.report.columns import Columns, places_of
+from harness.report.columns import Columns, Places, places_of
 from harness.report.recording import LaunchNote, Recording
 from harness.report.story import Story
 
 LANE_HEIGHT, BOX_HEIGHT, STRIP_HEIGHT = 40, 20, 5
 BOX_TOP, STRIP_TOP = 6, 29
+BOX_MARGIN = 4
 RANK_GAP = 22
 NAME_WIDTH_MIN = 40
+
+MIDDLE = BOX_TOP + BOX_HEIGHT // 2
+GAP_ABOVE, GAP_BELOW = 1, 35
+TRACKS, TRACK_HEIGHT = 3, 2
+"""Between two lanes there is room for arrows, side by side."""
 
 SHORT = {"metadata": "meta", "receive": "recv", "backup": "save"}
 """Kinds whose names do not fit into a box."""
@@ -50,22 +57,23 @@ class Strip(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """From the end of a launch to the beginning of another."""
+    """From the end of a launch to a wait, or to the launch that should have waited.
+
+    It leaves its lane at once, runs between the lanes, and comes down on its end, where no other
+    lane has anything: so it crosses no launch.
+    """
 
     x1: int
     y1: int
+    between: int
     x2: int
     y2: int
     title: str
 
     @property
     def path(self) -> str:
-        """A curve that leaves and arrives level."""
-        bend = max(14, abs(self.x2 - self.x1) // 3)
-        return (
-            f"M{self.x1} {self.y1} C{self.x1 + bend} {self.y1} {self.x2 - bend} {self.y2}"
-            f" {self.x2} {self.y2}"
-        )
+        """Straight lines."""
+        return f"M{self.x1} {self.y1} V{self.between} H{self.x2} V{self.y2}"
 
 
 class Name(NamedTuple):
@@ -91,9 +99,10 @@ class LanesPicture(NamedTuple):
 def lanes_picture(story: Story, columns: Columns) -> LanesPicture:
     """The lanes that anything was enqueued on, rank by rank."""
     recording = story.recording
-    used = sorted({launch.lane for launch in recording.launches})
+    waiting = {wait.lane for wait, _ in recording.awaited()}
+    used = sorted({launch.lane for launch in recording.launches} | waiting)
     names, lines, boxes, strips, waits, missing = [], [], [], [], [], []
-    lefts = places_of(recording, columns)
+    places = places_of(recording, columns)
     top = 0
     for rank in range(len(recording.runs)):
         if len(recording.runs) > 1:
@@ -103,10 +112,10 @@ def lanes_picture(story: Story, columns: Columns) -> LanesPicture:
         for lane, y in tops.items():
             names.append(Name(y + BOX_TOP + 14, recording.lanes[lane], "lane"))
             lines.append(y + LANE_HEIGHT)
-        boxes += list(_boxes(story, rank, columns, lefts, tops))
+        boxes += list(_boxes(story, rank, columns, places, tops))
         strips += list(_strips(recording, rank, columns, tops))
-        waits += list(_waits(recording, columns, lefts, tops))
-        missing += list(_missing(story, columns, lefts, tops))
+        waits += list(_waits(recording, columns, places, tops))
+        missing += list(_missing(story, columns, places, tops))
         top += len(used) * LANE_HEIGHT
     return LanesPicture(
         top, tuple(names), tuple(lines), tuple(boxes), tuple(strips), tuple(waits), tuple(missing)
@@ -114,11 +123,11 @@ def lanes_picture(story: Story, columns: Columns) -> LanesPicture:
 
 
 def _boxes(
-    story: Story, rank: int, columns: Columns, lefts: dict[int, int], tops: dict[int, int]
+    story: Story, rank: int, columns: Columns, places: Places, tops: dict[int, int]
 ) -> Iterator[Box]:
     recording = story.recording
     sides = {side.launch.number: side.when for side in story.sides}
-    for number, x in lefts.items():
+    for number, x in places.launches.items():
         launch = recording.launches[number]
         run = recording.runs[rank].get(number)
         state = "queued" if run is None else "running" if run.end is None else "ended"
@@ -130,7 +139,7 @@ def _boxes(
         what = sides.get(number)
         title = f"{launch.role} #{launch.epoch}: {launch.name}, op {launch.operation}, {state}"
         title += f" - the {what} access" if what else ""
-        yield Box(x, tops[launch.lane] + BOX_TOP, columns.box - 4, kind, title, label)
+        yield Box(x, tops[launch.lane] + BOX_TOP, columns.box - BOX_MARGIN, kind, title, label)
 
 
 def _strips(
@@ -147,36 +156,38 @@ def _strips(
 
 
 def _waits(
-    recording: Recording, columns: Columns, lefts: dict[int, int], tops: dict[int, int]
+    recording: Recording, columns: Columns, places: Places, tops: dict[int, int]
 ) -> Iterator[Arrow]:
-    for awaited, waiting in recording.arrows():
-        if awaited.number in lefts and waiting.number in lefts:
-            yield _arrow(columns, lefts, tops, awaited, waiting)
+    for wait, awaited in recording.awaited():
+        if wait.tick in places.waits and awaited.number in places.launches:
+            title = f"{recording.lanes[wait.lane]} waits for {awaited.role} #{awaited.epoch}"
+            end = (places.waits[wait.tick] + columns.wait // 2, tops[wait.lane] + MIDDLE)
+            yield _arrow(columns, places, tops, awaited, end, f"op {wait.operation}: {title}")
 
 
 def _missing(
-    story: Story, columns: Columns, lefts: dict[int, int], tops: dict[int, int]
+    story: Story, columns: Columns, places: Places, tops: dict[int, int]
 ) -> Iterator[Arrow]:
     if story.recording.collision is None:
         return
     earlier, later = (side.launch for side in story.sides)
-    if earlier.number in lefts and later.number in lefts:
-        yield _arrow(columns, lefts, tops, earlier, later)
+    if earlier.number in places.launches and later.number in places.launches:
+        edge = BOX_TOP if tops[earlier.lane] < tops[later.lane] else BOX_TOP + BOX_HEIGHT
+        end = (places.launches[later.number] + BOX_MARGIN, tops[later.lane] + edge)
+        title = f"{later.role} waits for {earlier.role} #{earlier.epoch}"
+        yield _arrow(columns, places, tops, earlier, end, title)
 
 
 def _arrow(
     columns: Columns,
-    lefts: dict[int, int],
+    places: Places,
     tops: dict[int, int],
     source: LaunchNote,
-    target: LaunchNote,
+    end: tuple[int, int],
+    title: str,
 ) -> Arrow:
-    middle = BOX_TOP + BOX_HEIGHT // 2
-    title = f"{target.role} waits for {source.role} #{source.epoch}"
-    return Arrow(
-        lefts[source.number] + columns.box - 4,
-        tops[source.lane] + middle,
-        lefts[target.number],
-        tops[target.lane] + middle,
-        title,
-    )
+    x = places.launches[source.number] + columns.box - 2 * BOX_MARGIN
+    top, track = tops[source.lane], source.number % TRACKS * TRACK_HEIGHT
+    if end[1] > top + MIDDLE:
+        return Arrow(x, top + BOX_TOP + BOX_HEIGHT, top + GAP_BELOW + track, *end, title)
+    return Arrow(x, top + BOX_TOP, top + GAP_ABOVE + track, *end, title)

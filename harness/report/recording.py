@@ -239,18 +239,25 @@ class Recording:
         """The operation in which a tick lies."""
         return bisect_right(self.frames, tick, key=lambda frame: frame.ticks[0]) - 1
 
+    def awaited(self) -> list[tuple[WaitNote, LaunchNote]]:
+        """Every wait that added something, and the last launch that it waits for."""
+        by_place = {(launch.lane, launch.epoch): launch for launch in self.launches}
+        return [
+            (wait, by_place[wait.awaited, wait.epoch])
+            for wait in self.waits
+            if wait.is_new and (wait.awaited, wait.epoch) in by_place
+        ]
+
     def arrows(self) -> list[tuple[LaunchNote, LaunchNote]]:
         """For every wait that added something: the launch waited for, the first one behind it."""
-        by_place = {(launch.lane, launch.epoch): launch for launch in self.launches}
         by_lane: dict[int, list[LaunchNote]] = {}
         for launch in self.launches:
             by_lane.setdefault(launch.lane, []).append(launch)
         found = []
-        for wait in self.waits:
+        for wait, awaited in self.awaited():
             later = by_lane.get(wait.lane, [])
             at = bisect_right(later, wait.tick, key=lambda launch: launch.submitted)
-            awaited = by_place.get((wait.awaited, wait.epoch))
-            if wait.is_new and awaited is not None and at < len(later):
+            if at < len(later):
                 found.append((awaited, later[at]))
         return found
 

@@ -9,7 +9,7 @@ import pytest
 from harness.report.arena import arena_picture
 from harness.report.columns import columns_of, places_of
 from harness.report.html import report_html
-from harness.report.lanes import lanes_picture
+from harness.report.lanes import BOX_HEIGHT, LANE_HEIGHT, lanes_picture
 from harness.report.story import Story
 from tests.report.stories import (
     hostile,
@@ -103,9 +103,12 @@ def test_columns_lie_side_by_side() -> None:
 
 def test_later_launches_stand_further_right() -> None:
     recording = race().recording
-    lefts = places_of(recording, columns_of(recording))
-    order = [lefts[launch.number] for launch in recording.launches]
+    places = places_of(recording, columns_of(recording))
+    stands = {launch.submitted: places.launches[launch.number] for launch in recording.launches}
+    stands |= places.waits
+    order = [stands[tick] for tick in sorted(stands)]
     assert order == sorted(set(order))
+    assert places.waits
 
 
 def test_a_long_trace_shows_its_last_operations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +117,7 @@ def test_a_long_trace_shows_its_last_operations(monkeypatch: pytest.MonkeyPatch)
     columns = columns_of(recording)
     assert (columns.first, len(columns.lefts)) == (6, 3)
     assert columns.at_tick(recording, 0) == 0
-    assert set(places_of(recording, columns)) == {10, 11}
+    assert set(places_of(recording, columns).launches) == {10, 11}
     page = report_html(race())
     assert "the first 6 are left out" in page
     assert read(page).open == []
@@ -162,9 +165,41 @@ def test_the_missing_edge_leads_from_the_earlier_to_the_later_access() -> None:
     picture = lanes_picture(race(), columns)
     (missing,) = picture.missing
     boxes = {box.kind.split()[1]: box for box in picture.boxes if " " in box.kind}
-    assert missing.x1 == boxes["earlier"].x + boxes["earlier"].width
-    assert missing.x2 == boxes["later"].x
-    assert missing.y1 > missing.y2
+    earlier, later = boxes["earlier"], boxes["later"]
+    assert earlier.x < missing.x1 < earlier.x + earlier.width
+    assert missing.y1 == earlier.y
+    assert later.x < missing.x2 < later.x + later.width
+    assert missing.y2 == later.y + BOX_HEIGHT
+
+
+@pytest.mark.parametrize("told", STORIES)
+def test_no_arrow_crosses_a_launch(told: Callable[[], Story]) -> None:
+    picture = lanes_picture(told(), columns_of(told().recording))
+    for arrow in (*picture.waits, *picture.missing):
+        low, high = sorted((arrow.between, arrow.y2))
+        for box in picture.boxes:
+            bottom = box.y + BOX_HEIGHT
+            assert not box.y < arrow.between < bottom, "it runs between the lanes"
+            is_met = box.x <= arrow.x2 <= box.x + box.width and low < bottom and box.y < high
+            assert not is_met, "it comes down beside every launch"
+
+
+def test_a_wait_stands_on_the_lane_that_waits_behind_what_it_waits_for() -> None:
+    picture = lanes_picture(race(), columns_of(race().recording))
+    lanes = {name.text: name.y for name in picture.names}
+    titles = {arrow.title: arrow for arrow in picture.waits}
+    assert list(titles) == [
+        "op 5: forward waits for schedule #7",
+        "op 8: schedule waits for forward #1",
+    ]
+    for arrow, lane in zip(picture.waits, ("forward", "schedule"), strict=True):
+        assert abs(arrow.y2 + 4 - lanes[lane]) < LANE_HEIGHT / 2
+        assert arrow.x1 < arrow.x2
+
+
+def test_waits_of_the_host_are_drawn() -> None:
+    picture = lanes_picture(under_a_peer(), columns_of(under_a_peer().recording))
+    assert any(": host waits for schedule" in arrow.title for arrow in picture.waits)
 
 
 def test_every_rank_has_its_own_lanes() -> None:

@@ -4,7 +4,20 @@ const last = numbers.first + numbers.lefts.length - 1;
 const list = document.querySelector("ol.operations");
 const lines = [...list.children];
 const strips = [...document.querySelectorAll(".scroll")];
+const labels = [...document.querySelectorAll(".cell-label")].map((text) => ({
+  text,
+  strip: text.closest(".scroll"),
+  left: Number(text.getAttribute("x")),
+  // A cell may be wider than the screen; its label stays in the part of it that is seen.
+  right: Number(text.getAttribute("x")) + Number(text.dataset.room) - 10 - text.getComputedTextLength(),
+}));
 let current = numbers.failure;
+
+function settle() {
+  for (const { text, strip, left, right } of labels) {
+    text.setAttribute("x", Math.max(left, Math.min(strip.scrollLeft + 5, right)));
+  }
+}
 
 function show(operation) {
   current = Math.min(last, Math.max(numbers.first, operation));
@@ -58,7 +71,9 @@ document.addEventListener("click", (event) => {
 for (const strip of strips) {
   strip.addEventListener("scroll", () => {
     for (const other of strips) if (other !== strip) other.scrollLeft = strip.scrollLeft;
+    settle();
   });
 }
 addEventListener("resize", () => show(current));
 show(current);
+settle();
