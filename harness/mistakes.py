@@ -56,6 +56,23 @@ def are_equally_short(answer: object, other: object) -> bool:
     )
 
 
+def answers_apart(
+    call: str, arguments: Sequence[object], first: object, rank: int, other: object
+) -> str:
+    """What the first rank and another one answered, in words: of a record, what differs in it."""
+    asked = f"{call}({', '.join(map(repr, arguments))})"
+    names = getattr(first, "_fields", ())
+    if not isinstance(first, tuple) or not isinstance(other, type(first)) or not names:
+        return f"{asked}: rank 0 says {first!r}, rank {rank} says {other!r}"
+    fields = zip(names, first, other, strict=True)
+    parts = [
+        f"{name} is {one} on rank 0 and {two} on rank {rank}"
+        for name, one, two in fields
+        if one != two
+    ]
+    return f"{asked}: {', '.join(parts)}"
+
+
 def is_of_the_harness(error: BaseException) -> bool:
     """Whether our own device or books failed under the allocator's call: then it is our bug."""
     if isinstance(error, UnikvError):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from weakref import proxy
 
-from harness.check import effects
+from harness.check import capacity, effects
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
@@ -21,6 +21,7 @@ from harness.lockstep import MEETS_ONCE, LeftAlone, Lockstep
 from harness.mistakes import (
     NO_ANSWERS,
     REFUSED_BY_TRANSFERS,
+    answers_apart,
     are_equally_short,
     broken_promise,
     is_of_the_harness,
@@ -151,7 +152,7 @@ class World:
                 self.truth.note(
                     "divergence",
                     "ranks answer differently",
-                    f"{name}{arguments}: rank 0 says {answer!r}, rank {rank} says {other!r}",
+                    answers_apart(name, arguments, answer, rank, other),
                 )
                 raise BrokenSubject
         return answer
@@ -230,19 +231,11 @@ class World:
             self.capacity_answers.append((answer, counts))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:
-                self.truth.note(
-                    "capacity",
-                    "take refused after a yes",
-                    f"{counts} pages fit, but {call[0]} says: {answer}",
-                )
+                capacity.after_a_broken_yes(self, counts, question[0], call[0], answer)
             return None
         self.answers.append(answer)
         if not promised:
-            self.truth.note(
-                "capacity",
-                "take served after a no",
-                f"{counts} pages do not fit, but {call[0]} served them",
-            )
+            capacity.after_a_broken_no(self, counts, question[0], call[0])
         return answer
 
     def free_with(self, name: str, *arguments: Any) -> None:

@@ -27,12 +27,16 @@ class Shortage(UnikvError):
         kind: `"ids"` when virtual ids are short, `"bytes"` when no layout holds the demand,
             `"rows"` when every request row is taken, `"host slots"` when host memory is full.
         band: name of the band (or table) whose share is short; empty where no single one is.
-        asked: units asked for.
-        free: units that were free.
+        asked: units asked for: pages where bytes are short.
+        free: units that were free; of pages, those inside the spans.
     """
 
     def __init__(self, kind: str, band: str, asked: int, free: int) -> None:
-        super().__init__(f"short of {kind}: {band or 'the chain'} was asked {asked}, has {free}")
+        unit = "pages" if kind == "bytes" else kind
+        place = " in place" if kind == "bytes" else ""
+        super().__init__(
+            f"short of {kind}: {asked} {unit} asked of {band or 'the chain'}, {free} free{place}"
+        )
         self.kind = kind
         self.band = band
         self.asked = asked

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Set
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from harness.check import broken
 from harness.check.layout_search import layout_exists
 from harness.violation import Violation
-from harness.world import World
 from unikv.errors import Shortage
+
+if TYPE_CHECKING:
+    from harness.world import World
 
 _search = lru_cache(maxsize=1 << 16)(layout_exists)
 
@@ -32,6 +35,26 @@ def examine(world: World) -> list[Violation]:
             found.append(broken(world, "capacity", "relief answers wrongly", text))
     world.capacity_answers.clear()
     return found
+
+
+def after_a_broken_yes(
+    world: World, demand: tuple[int, ...], question: str, call: str, shortage: Shortage
+) -> None:
+    """Note that a take was refused whose own question was answered with a yes."""
+    verdict = ""
+    if shortage.kind == "bytes":
+        has_room = _layout_exists(world, demand)
+        verdict = f"; {'one' if has_room else 'none'} of all layouts holds them, so " + (
+            f"{call} is wrong" if has_room else f"{question} was wrong"
+        )
+    text = f"{question} says that {demand} pages are there, {call} says: {shortage}{verdict}"
+    world.truth.note("capacity", "take refused after a yes", text)
+
+
+def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call: str) -> None:
+    """Note that a take was served whose own question was answered with a no."""
+    text = f"{question} says that {demand} pages are not there, {call} served them"
+    world.truth.note("capacity", "take served after a no", text)
 
 
 def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) -> list[Violation]:

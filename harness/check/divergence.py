@@ -5,7 +5,11 @@ Answers are compared where the question is asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.check import broken
+from harness.device.submissions import first_apart
+from harness.subject import Book
 from harness.violation import Violation
 from harness.world import World
 
@@ -22,7 +26,8 @@ def examine_submissions(world: World) -> list[Violation]:
         logs = [[entry for entry in log if entry[0] not in _OF_GATES] for log in logs]
     for rank, log in enumerate(logs):
         if log != logs[0]:
-            text = f"rank {rank} submitted {log}, rank 0 {logs[0]}"
+            at, own, first = first_apart(world.layout, log, logs[0])
+            text = f"submission {at} of rank {rank} is {own}; of rank 0 it is {first}"
             found.append(broken(world, "divergence", "submissions differ", text))
     return found
 
@@ -34,7 +39,7 @@ def examine(world: World) -> list[Violation]:
     for rank in range(1, len(world.subjects)):
         other = world.subjects[rank]
         if other.books() != world.books:
-            text = f"rank {rank} keeps {other.books()}, rank 0 {world.books}"
+            text = _books_apart(world, rank, other.books())
             found.append(broken(world, "divergence", "books differ", text))
         if list(map(other.page_map, bands)) != list(map(first.page_map, bands)):
             differing = [band for band in bands if other.page_map(band) != first.page_map(band)]
@@ -43,3 +48,18 @@ def examine(world: World) -> list[Violation]:
                 text = f"rank {rank} has another page map of band {name!r} than rank 0"
                 found.append(broken(world, "divergence", "maps differ", text))
     return found
+
+
+def _books_apart(world: World, rank: int, books: Sequence[Book]) -> str:
+    """The first band of which two ranks keep other books, and what each has there."""
+    band = next(band for band in world.band_range if books[band] != world.books[band])
+    other, first = books[band], world.books[band]
+    name = world.layout.bands[band].name
+    if other.states != first.states:
+        pages = enumerate(zip(other.states, first.states, strict=False))
+        apart = [page for page, (one, two) in pages if one != two]
+        return f"rank {rank} and rank 0 keep pages {apart} of band {name!r} in other states"
+    return (
+        f"rank {rank} keeps band {name!r} as {other.counts} in span {other.span}, rank 0 as"
+        f" {first.counts} in span {first.span}: live, holes, pending, fixed"
+    )

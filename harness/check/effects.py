@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.device.submissions import submission_text
 from harness.subject import Book
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ def after_refusal(world: World, submitted: int, before: Sequence[Book]) -> None:
     world.check_runs["effects"] += 1
     log = world.ports[0].log[submitted:]
     if log:
-        world.truth.note("effects", "refusal submitted work", f"a refused take submitted {log}")
+        text = "; ".join(submission_text(world.layout, entry) for entry in log)
+        world.truth.note("effects", "refusal submitted work", f"a refused take submitted {text}")
     elif world.subjects[0].books() != before:
-        world.truth.note("effects", "refusal changed books", f"a refused take changed {before}")
+        text = f"a refused take changed {_books_text(world, before)}"
+        world.truth.note("effects", "refusal changed books", text)
 
 
 def after_prewarm(world: World, submitted: int, before: Sequence[Book]) -> None:
@@ -40,16 +43,18 @@ def after_prewarm(world: World, submitted: int, before: Sequence[Book]) -> None:
         text = f"copies to other pages than the sink, which is page 0: {copies}"
         world.truth.note("effects", "prewarm wrote outside the sink", text)
     if world.subjects[0].books() != before:
-        world.truth.note("effects", "prewarm changed books", f"a prewarm changed {before}")
+        text = f"a prewarm changed {_books_text(world, before)}"
+        world.truth.note("effects", "prewarm changed books", text)
 
 
 def after_free(world: World, name: str, submitted: int) -> None:
     """Note a wait that a free has enqueued."""
     world.check_runs["effects"] += 1
     log = world.ports[0].log
-    for at in range(submitted, len(log)):
-        if log[at][0] == "wait":
-            world.truth.note("effects", "free waited", f"{name} let a stream wait")
+    for entry in log[submitted:]:
+        if entry[0] == "wait":
+            text = f"{name} let a stream wait: {submission_text(world.layout, entry)}"
+            world.truth.note("effects", "free waited", text)
             break
 
 
@@ -57,7 +62,8 @@ def after_flush(world: World, limit: int, moved: int, before: Sequence[Book]) ->
     """Note moves over the limit, waits for nothing, and pages that came back."""
     world.check_runs["effects"] += 1
     if moved > limit:
-        world.truth.note("effects", "flush over its limit", f"{moved} pages moved, {limit} allowed")
+        text = f"a flush of at most {limit} moves says that it moved {moved}"
+        world.truth.note("effects", "flush over its limit", text)
     if not moved and any(entry[0] == "wait" for entry in world.ports[0].log):
         world.truth.note("effects", "flush waited for nothing", "a flush that moved nothing waited")
     for band, (old, new) in enumerate(zip(before, world.subjects[0].books(), strict=True)):
@@ -65,3 +71,14 @@ def after_flush(world: World, limit: int, moved: int, before: Sequence[Book]) ->
             name = world.layout.bands[band].name
             text = f"band {name!r}: {old.counts[2] - new.counts[2]} pending pages came back"
             world.truth.note("effects", "flush settled", text)
+
+
+def _books_text(world: World, before: Sequence[Book]) -> str:
+    """Bands whose books are others than before, with their counts then and now."""
+    pairs = zip(world.layout.bands, before, world.subjects[0].books(), strict=True)
+    texts = [
+        f"band {part.name!r} from {old.counts} in span {old.span} to {new.counts} in {new.span}"
+        for part, old, new in pairs
+        if old != new
+    ]
+    return f"{', '.join(texts)}: live, holes, pending, fixed"

@@ -61,7 +61,10 @@ def examine(world: World) -> list[Violation]:
     rows = sum(request.row >= 0 for request in world.requests.values())
     assert rows == len(world.running) + len(world.waiting), "the engine lost its count"
     if subject.free_rows() + rows != world.setup.rows:
-        text = f"{subject.free_rows()} request rows free, {rows} held, of {world.setup.rows}"
+        text = (
+            f"of {world.setup.rows} request rows {subject.free_rows()} are free and {rows} are held"
+            " by requests"
+        )
         found.append(broken(world, "idle", "rows leaked", text))
     return found
 

@@ -9,15 +9,16 @@ What is done with the notes is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from harness.case import Case
 from harness.check import content, ordering
-from harness.device.clock import HOST, LANES, PEERS, Access
+from harness.device.clock import HOST, LANES, Access
 from harness.device.launches import ModeledEvent
 from harness.device.memory import Effect, Image, Mismatch
 from harness.device.modeled import ModeledDevice
+from harness.device.submissions import LANE_NAMES, submission_text
 from harness.ops import Operation, Outcome
 from harness.report.recording import (
     FENCED,
@@ -40,31 +41,6 @@ from harness.subject import Subject
 from harness.unikv_subject import UnikvSubject
 from harness.violation import Violation
 from harness.world import SubjectFactory, World
-from unikv.device.port import Stream
-
-LANE_NAMES = (
-    *(stream.name.lower() for stream in Stream),
-    "host",
-    *(f"peer {index}" for index in range(PEERS)),
-)
-
-SUBMITTED: Mapping[str, tuple[str, ...]] = {
-    "record": ("stream",),
-    "wait": ("stream", "for", "behind item"),
-    "host_wait": ("for", "behind item"),
-    "zero": ("stream", "band", "pages"),
-    "move": ("stream", "band", "from", "to"),
-    "map": ("stream", "band", "ids", "pages"),
-    "row": ("stream", "row", "first", "ids"),
-    "reset": ("stream", "rows"),
-    "save": ("stream", "row"),
-    "restore": ("stream", "row", "content"),
-    "backup": ("stream", "band", "pages", "slots"),
-    "load": ("stream", "band", "layer group", "slots", "pages"),
-    "send": ("name", "peer", "part", "pages"),
-    "receive": ("name", "peer", "pages"),
-}
-"""What a rank's log holds of each submission, in its order."""
 
 Device = TypeVar("Device", bound=ModeledDevice)
 
@@ -291,7 +267,7 @@ class RecordingRun(Run):
             collisions=collisions,
             wrong_read=wrong_read,
             submissions=tuple(
-                tuple(_submission(self.world, entry) for entry in port.log)
+                tuple(submission_text(self.world.layout, entry) for entry in port.log)
                 for port in self.world.ports
             ),
         )
@@ -353,16 +329,3 @@ def _places(
             number = number_of[id(launch)]
             return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
     return collisions, None
-
-
-def _submission(world: World, entry: Sequence[object]) -> str:
-    """One line of a rank's log, with its numbers named."""
-    kind, *values = entry
-    parts = []
-    for name, value in zip(SUBMITTED.get(str(kind), ()), values, strict=False):
-        if name in ("stream", "for") and isinstance(value, int):
-            value = LANE_NAMES[value]
-        elif name == "band" and isinstance(value, int):
-            value = world.layout.bands[value].name
-        parts.append(f"{name} {value}")
-    return f"{kind}: {', '.join(parts)}" if parts else " ".join(map(str, entry))

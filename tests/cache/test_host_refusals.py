@@ -206,7 +206,7 @@ def test_a_backup_with_one_pool_short_takes_of_none() -> None:
     text = engine.refused(
         Shortage, lambda: engine.tier.begin_backup("b", [[1], [1, 2, 3], [1, 2, 3]])
     )
-    assert text == "short of host slots: middle was asked 3, has 2"
+    assert text == "short of host slots: 3 host slots asked of middle, 2 free"
 
 
 def test_a_load_for_which_the_chain_has_no_room_locks_nothing() -> None:

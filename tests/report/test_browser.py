@@ -114,3 +114,21 @@ def test_names_of_strangers_do_nothing(tmp_path: Path) -> None:
     page = seen(tmp_path, hostile(race(), HOSTILE), "")
     assert "<title>taken" not in page
     assert current(page) == 8
+
+
+def test_labels_of_pages_stay_in_view(tmp_path: Path) -> None:
+    script = """
+    const strip = document.querySelector(".scroll");
+    strip.style.width = "120px"; strip.style.flex = "none";
+    document.title = "";
+    strip.scrollLeft = 150;
+    strip.dispatchEvent(new Event("scroll"));
+    const inside = labels.filter(({left, right}) => left < 150 && 155 < right);
+    document.title = [inside.length, ...inside.map(({text}) => text.getAttribute("x"))].join();
+    """
+    page = seen(tmp_path, race(), script)
+    found = re.search(r"<title>(.*?)</title>", page)
+    assert found is not None
+    count, *places = found[1].split(",")
+    assert int(count) > 0
+    assert set(places) == {"155"}

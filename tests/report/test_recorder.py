@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from harness.device.modeled import ModeledDevice
-from harness.report.recorder import LANE_NAMES, RecordingRun, record
+from harness.device.submissions import LANE_NAMES
+from harness.report.recorder import RecordingRun, record
 from harness.report.recording import FENCED, HELD, HOLE, LIVE, PENDING, UNCLAIMED, RunTime
 from harness.runner import Run, run_seed, run_trace
 from harness.scenario import Setup

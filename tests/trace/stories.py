@@ -55,7 +55,7 @@ def slots_exhausted(storage: Recorder) -> None:
         slots += taken.slots
     places(storage, [*held[0], *held[1], *held[2]], slots)
     assert not chain.fits(1, 1)
-    with pytest.raises(Shortage, match="short of ids: state was asked 1, has 0"):
+    with pytest.raises(Shortage, match="short of ids: 1 ids asked of state, 0 free"):
         chain.take(1, 1)
     grown = chain.take(1, 0).ids
     requests.append(row, grown)
