@@ -22,7 +22,7 @@ from harness.ops import Operation
 from harness.ops.base import Op
 from harness.scenario import Setup
 from harness.shrinking import Run, parted
-from harness.sweep.patience import patient_runner
+from harness.sweep.patience import Patience, patient_runner
 from harness.violation import Violation
 
 DEPTH_MAX = 256
@@ -44,10 +44,10 @@ class _Worker:
     run: Run
 
 
-def _begin(case: Case) -> None:
+def _begin(case: Case, patience: Patience) -> None:
     # Ctrl-C goes to every process of a terminal, but the reduction decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Worker.run = staticmethod(patient_runner(case))
+    _Worker.run = staticmethod(patient_runner(case, patience))
 
 
 def _run(candidate: bytes) -> Found:
@@ -59,13 +59,19 @@ class Candidates:
 
     Invariant: every candidate in `_coming` was handed out once and not yet asked for, and at most
     `DEPTH_MAX` are.  Changed by `run` and `expect`.
+
+    Args:
+        case: what candidates are made of.
+        jobs: how many processes.
+        patience: of each process.  It has to know its limit: the first candidate that a process
+            gets is any one, and must not set another.
     """
 
-    def __init__(self, case: Case, jobs: int) -> None:
+    def __init__(self, case: Case, jobs: int, patience: Patience) -> None:
         self._least = self._depth = jobs
         self._coming: dict[tuple[Item, ...], Future[Found]] = {}
         self._pool = ProcessPoolExecutor(
-            jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(case,)
+            jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(case, patience)
         )
 
     def __enter__(self) -> Candidates:

@@ -64,7 +64,7 @@ class Findings:
     """All findings of one command, in the order they were first seen.
 
     Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
-    `add_crash`, `add_smaller` and `complete`.
+    `add_crash`, `add_smaller`, `keep_whole` and `complete`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -152,6 +152,14 @@ class Findings:
                 write_text(finding.report, plain_report(text))
         except InputError as error:
             self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+
+    def keep_whole(self, finding: Finding) -> None:
+        """Leave a case as it was found, and say that its failure was not seen a second time."""
+        text = self._reports[finding.signature].rstrip()
+        self._reports[finding.signature] = (
+            f"{text}\n\nnot made smaller: it did not fail when it was run again; replay it to see"
+            " whether runs repeat\n"
+        )
 
     def complete(self, finding: Finding) -> None:
         """Write what there is to tell of the case as found, where nobody makes it smaller."""

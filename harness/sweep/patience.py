@@ -1,8 +1,12 @@
 """How long a candidate may run: an alarm clock for subjects that never come back.
 
-The insight: a candidate takes milliseconds, so one that runs for seconds has met a loop without an
-end.  Where it does is remembered by whoever runs candidates, so each such place costs this time
-once and not once for every candidate that comes by.
+The insight: a candidate takes milliseconds of the processor, so one that takes seconds has met a
+loop without an end, and one that takes none has met a lock.  A process that was stopped, or that
+others leave no room, shows neither: the alarm looks at the processor time of this thread each time
+it rings, and of all rings that a stop holds up only one arrives.
+
+Where a subject never comes back is remembered by whoever runs candidates, so each such place costs
+this time once and not once for every candidate that comes by.
 
 An alarm interrupts this process only, and only its main thread; elsewhere, and where the system has
 no alarms, there is no limit.  What is run is not known here.
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -20,12 +25,42 @@ from harness.case import Case
 from harness.known_runs import EndlessRun, KnownRuns
 
 CANDIDATE_SECONDS_MAX = 10.0
-"""Wall time of one candidate; a thousand times what it takes where nothing else runs."""
+"""Processor time of one candidate; a thousand times what most take."""
+
+CANDIDATE_RUNS_MAX = 3
+"""How many times as long as the run that is known to fail a candidate may take at least."""
+
+RINGS, RINGS_MAX = 10, 120
+"""How often an alarm rings in the time that a candidate has, and how often at all: a candidate that
+waits for a lock gets twelve times as long as one that spins."""
+
+_MAIN = threading.main_thread()
+
+
+class _Alarm:
+    """Raises `EndlessRun` in whatever runs while it rings for too long.
+
+    Invariant: `_rings` is how often it rang.  Changed by `ring` alone.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.thread_time() + seconds
+        self._rings = 0
+
+    def ring(self, number: int, frame: FrameType | None) -> None:
+        """Handle one signal.  An exception can be caught by whoever goes on for ever, so each
+        later one raises again."""
+        self._rings += 1
+        if self._rings > RINGS_MAX or time.thread_time() >= self._end:
+            raise EndlessRun
 
 
 @contextmanager
 def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
-    """Within, what takes longer ends.
+    """Within, what takes longer ends; a timer of somebody else goes on afterwards.
+
+    Args:
+        seconds: of the processor, spent by this thread.
 
     Raises:
         EndlessRun: when time is up.
@@ -33,24 +68,55 @@ def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not _MAIN:
         yield
         return
-    before = signal.signal(signal.SIGALRM, _ring)
-    # It rings again, for an exception can be caught by whoever goes on for ever.
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    begin = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, _Alarm(seconds).ring)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds / RINGS, seconds / RINGS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         # None stands for a handler that is not Python's, which cannot be put back.
-        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, handler or signal.SIG_DFL)
+        if left:
+            # One that is overdue rings at once; 0 would switch it off.
+            rest = max(left - (time.monotonic() - begin), 1e-6)
+            signal.setitimer(signal.ITIMER_REAL, rest, interval)
 
 
-def patient_runner(case: Case) -> KnownRuns:
-    """Runs candidates of a case in this process, each for so long at most."""
-    return KnownRuns(case.plant, watch=alarmed)
+class Patience:
+    """A watch that measures its first run, which is known to end, and limits the others by it.
+
+    Invariant: `seconds_max` is None until a first run has ended, and then never changes.
+
+    Attributes:
+        seconds_max: processor time that a run may take; None while there is no limit.
+    """
+
+    def __init__(self, seconds_max: float | None = None) -> None:
+        self.seconds_max = seconds_max
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Watch one run.
+
+        Raises:
+            EndlessRun: when time is up.
+        """
+        if self.seconds_max is not None:
+            with alarmed(self.seconds_max):
+                yield
+            return
+        begin = time.thread_time()
+        yield
+        seconds = CANDIDATE_RUNS_MAX * (time.thread_time() - begin)
+        self.seconds_max = max(CANDIDATE_SECONDS_MAX, seconds)
 
 
-_MAIN = threading.main_thread()
+def patient_runner(case: Case, patience: Patience | None = None) -> KnownRuns:
+    """Runs candidates of a case in this process, each for so long at most.
 
-
-def _ring(number: int, frame: FrameType | None) -> None:
-    raise EndlessRun
+    Args:
+        case: what candidates are made of.
+        patience: how long; by default the first run is that of the case, and decides.
+    """
+    return KnownRuns(case.plant, watch=patience or Patience())

@@ -28,7 +28,7 @@ from harness.sweep.artifacts import write_beside
 from harness.sweep.candidates import Candidates
 from harness.sweep.findings import replay_command
 from harness.sweep.interrupts import Interrupts
-from harness.sweep.patience import patient_runner
+from harness.sweep.patience import Patience, patient_runner
 from harness.sweep.verdicts import Verdicts
 from harness.violation import Violation
 from shrink import ALONE, Ahead, Budget, DoesNotFail, Observer
@@ -104,6 +104,7 @@ class Shrinking:
         self.budget_seconds = budget_seconds
         self._path = path
         self._jobs = jobs
+        self._patience = Patience()
         self._begin = time.monotonic()
 
     def seconds(self) -> float:
@@ -156,13 +157,13 @@ class Shrinking:
     @contextmanager
     def _runner(self) -> Iterator[tuple[Run, Ahead[Item]]]:
         if self._jobs == 1:
-            yield patient_runner(self.case), ALONE
+            yield patient_runner(self.case, self._patience), ALONE
             return
-        with Candidates(self.case, self._jobs) as candidates:
+        with Candidates(self.case, self._jobs, self._patience) as candidates:
             yield candidates.run, candidates
 
     def _still_fails(self) -> bool:
-        found = patient_runner(self.case)(self.case.setup, self.case.operations)
+        found = patient_runner(self.case, self._patience)(self.case.setup, self.case.operations)
         return any(v.signature == self.case.violation.signature for v in found)
 
     def _is_over(self) -> bool:

@@ -30,7 +30,7 @@ from harness.sweep.tally import never_ran
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import SeedWork
 from harness.violation import Violation
-from shrink import Budget
+from shrink import Budget, DoesNotFail
 
 CHUNK_OPERATIONS = 1000
 """Operations handed out at once: enough to hide the cost of it, few enough to end on time."""
@@ -126,6 +126,9 @@ class Undertaking:
             except KeyboardInterrupt:
                 # The case as found is on disk, and is as good a proof.
                 return
+            except DoesNotFail:
+                findings.keep_whole(finding)
+                continue
             findings.add_smaller(finding, smaller)
         for finding in findings.all()[shrunk:FINDINGS_TOLD_MAX]:
             if finding.case is not None and not self.interrupts.seen:

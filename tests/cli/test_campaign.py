@@ -6,6 +6,8 @@ import pytest
 
 from harness.sweep.campaign import After, Campaign
 from harness.sweep.interrupts import Interrupts
+from harness.sweep.undertaking import Undertaking
+from harness.sweep.verdict import Exit
 from tests.cli.seeds import Deadly, Failing, failing, plan_of, queue_of
 
 
@@ -66,3 +68,13 @@ def test_a_death_is_a_finding_of_its_own(tmp_path: Path) -> None:
 def test_figures_are_kept_for_each_scenario(tmp_path: Path) -> None:
     campaign = run_of(tmp_path, After.GO_ON, range(1, 4))
     assert [tally.seeds for tally in campaign.by_scenario] == [3]
+
+
+def test_a_failure_that_does_not_show_again_is_kept_and_said(tmp_path: Path) -> None:
+    undertaking = Undertaking("run", failing(), tmp_path)
+    assert list(undertaking.events(queue_of(range(5, 6)), 1, After.STOP))
+    (finding,) = undertaking.campaign.findings.all()
+    report = undertaking.campaign.findings.report(finding)
+    assert report.startswith("ledger: odd in page 3")
+    assert report.rstrip().rpartition("\n")[2].startswith("not made smaller: ")
+    assert undertaking.status() is Exit.VIOLATION

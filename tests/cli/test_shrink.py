@@ -14,11 +14,12 @@ from harness.ops import Abort, Admit, Arrive, Chunk, Complete, Launch, Operation
 from harness.runner import run_trace
 from harness.scenario import BandSetup, Setup
 from harness.shrinking import Means, shrink_run
-from harness.sweep import shrunk_hunts
+from harness.sweep import patience, shrunk_hunts
 from harness.sweep.candidates import Candidates
 from harness.sweep.hunts import Hunted, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.loading import default_scenarios, load_named
+from harness.sweep.patience import Patience
 from harness.sweep.shrinks import Shrinking, Shrunk
 from harness.sweep.shrunk_hunts import MadeSmall, ShrinkWork, summed
 from harness.sweep.verdicts import Verdicts
@@ -158,6 +159,14 @@ def test_a_case_that_was_repaired_is_reported(case: Path) -> None:
     assert files_beside(case) == {"case.json", "repaired.json"}
 
 
+def test_a_case_that_runs_longer_than_most_candidates_may_is_made_small(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "CANDIDATE_SECONDS_MAX", 1e-3)
+    assert shrunk(case).exit_code == 0
+    assert case.with_name("min.json").exists()
+
+
 @pytest.mark.parametrize("options", [["--budget", "1"], ["--jobs", "0"]])
 def test_a_wrong_option_is_refused_before_anything_is_written(
     case: Path, options: list[str]
@@ -243,7 +252,7 @@ def test_several_processes_find_the_same(case: Path) -> None:
     stored = load_case(case)
     signature = stored.violation.signature
     alone = Shrinking(case, 600, 1).run(SILENT)
-    with Candidates(stored, 2) as candidates:
+    with Candidates(stored, 2, Patience(10.0)) as candidates:
         together = shrink_run(
             stored.setup,
             stored.operations,

@@ -200,14 +200,6 @@ def test_where_a_subject_never_comes_back_is_remembered() -> None:
     assert time.process_time() - begin < 0.05
 
 
-def test_an_alarm_that_did_not_ring_is_off_again() -> None:
-    with alarmed(0.02):
-        pass
-    end = time.monotonic() + 0.05
-    while time.monotonic() < end:
-        pass
-
-
 def test_nothing_is_too_long_where_nobody_watches() -> None:
     run = KnownRuns(None, UnikvSubject, nullcontext)
     assert run(SETUP, ENDLESS) == ()
