@@ -30,6 +30,9 @@ from harness.sweep.worker import Finished, Ready, journal_path, log_path, run_jo
 POLL_SECONDS = 0.2
 """How long a crew waits before it looks for an interrupt or a hang."""
 
+DEAF_SECONDS_MAX = 10 * POLL_SECONDS
+"""How long a crew may not look at its processes until it must itself have been stopped."""
+
 START_SECONDS_MAX = 120.0
 """How long a process may take to start, on a machine that has much else to do."""
 
@@ -162,6 +165,7 @@ class Team:
         self._members: list[Member] = []
         self._hired = 0
         self._barren = 0
+        self._looked = time.monotonic()
 
     def __enter__(self) -> Team:
         return self
@@ -270,6 +274,11 @@ class Team:
         self._members.remove(member)
 
     def _bury_the_hung(self, queue: JobQueue) -> Iterator[Event]:
+        looked, self._looked = self._looked, time.monotonic()
+        if self._looked - looked > DEAF_SECONDS_MAX:
+            # Ctrl-Z stops every process of a terminal, and nobody hears what was said meanwhile.
+            for member in self._members:
+                member.heard = self._looked
         for member in list(self._members):
             if time.monotonic() - member.heard > member.silence_max:
                 how = f"no result within {member.silence_max:.0f} s"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.sweep import crew
 from harness.sweep.crew import CrewError, Died
 from harness.sweep.journal import Opened, Started, read_journal
 from harness.sweep.worker import Finished
@@ -61,6 +62,29 @@ def test_a_seed_that_hangs_is_ended_with_its_stack(tmp_path: Path) -> None:
     assert isinstance(died, Died)
     assert died.how == "no result within 1 s"
     assert "in run" in died.log
+
+
+class Clock:
+    """Wall time that passes by leaps, as for a process that is stopped."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds since the beginning."""
+        return self.seconds
+
+
+def test_a_crew_that_was_stopped_blames_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(crew, "time", clock)
+    seen: list[Finished | Died] = []
+    for event in events_of(plan_of(Peaceful(), tmp_path), queue_of(range(9))):
+        seen.append(event)
+        clock.seconds += 1000
+    assert seeds_that(Died, seen) == []
+    assert seeds_that(Finished, seen) == list(range(9))
 
 
 @pytest.mark.slow
