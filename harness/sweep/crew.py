@@ -15,14 +15,13 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
-from harness.sweep.interrupts import Interrupts
+from harness.sweep.interrupts import Interrupts, deaf_children
 from harness.sweep.jobs import Job, JobQueue, Workload
 from harness.sweep.journal import Journal, Started, read_journal
 from harness.sweep.worker import Finished, Ready, journal_path, log_path, run_job, work
@@ -214,13 +213,8 @@ class Team:
             args=(self._hired, self._plan.workload, self._plan.folder, theirs),
             daemon=True,
         )
-        # Ctrl-C goes to every process of a terminal, but who ends, and when, is decided here.  A
-        # child inherits the mask and never sees it, from its very first instruction on.  The
-        # tracker starts first because starting it would clear the mask.
-        resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        process.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with deaf_children():
+            process.start()
         theirs.close()
         member = Member(self._hired, process, ours, time.monotonic(), START_SECONDS_MAX)
         self._members.append(member)

@@ -10,12 +10,29 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType, TracebackType
 from typing import Any
 
 WATCHED = (signal.SIGINT, signal.SIGTERM)
 
 Handler = Callable[[int, FrameType | None], Any] | int
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Within, a process that is started never hears Ctrl-C.
+
+    It goes to every process of a terminal, but who ends, and when, is decided by the one that
+    started the others.  A child inherits the mask and is deaf from its very first instruction on.
+    """
+    # The tracker starts first because starting it would clear the mask.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Interrupts:
