@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from harness.errors import InputError
-from harness.loading import read_file
+from harness.loading import check_scenario, read_file
 from harness.ops import Operation
 from harness.scenario import Scenario, Setup
 from harness.setup import check_setup
@@ -76,6 +76,11 @@ def load_case(path: Path) -> Case:
         case = msgspec.json.decode(data, type=Case)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UnikvError) as error:
         raise InputError(f"{path}: not a case: {error}") from error
+    for name in ("scenario", "unikv"):
+        text = getattr(case, name)
+        if not text.isprintable():
+            raise InputError(f"{path}: {name} is {text!r}; want printable characters on one line")
+    check_scenario(case.scenario_data, f"{path}: scenario_data")
     check_setup(case.setup, str(path))
     if not case.operations:
         raise InputError(f"{path}: operations is empty; a case has one or more")

@@ -25,13 +25,14 @@ from harness.scenario import (
     entry_cells,
 )
 from unikv.cache.checkpoint_policy import CheckpointPolicy, CheckpointStrategy
-from unikv.errors import ArgumentError
+from unikv.errors import ArgumentError, BuildError
 from unikv.geometry import MHA
+from unikv.layout_rules import check_layout
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
 
 
 def check_setup(setup: Setup, place: str) -> None:
-    """Refuse a stored setup whose parts do not fit together or that would not fit in memory.
+    """Refuse a stored setup of which no world can be built, or that would not fit in memory.
 
     Raises:
         InputError: with place, value and what is allowed.
@@ -79,6 +80,10 @@ def check_setup(setup: Setup, place: str) -> None:
             f"{place}: setup.rows {setup.rows} x row_pages {setup.row_pages} entries; at most"
             f" {TABLE_ENTRIES_MAX}"
         )
+    try:
+        check_layout(setup.layout())
+    except BuildError as error:
+        raise InputError(f"{place}: setup: {error}") from error
 
 
 def draw_setup(scenario: Scenario, choices: Choices) -> Setup:
@@ -232,9 +237,11 @@ def _check_checkpoints(setup: Setup, place: str) -> None:
 
 def _check_host(setup: Setup, place: str) -> None:
     named = [band for part in setup.host for band in part.bands]
-    if sorted(set(named)) != sorted(named) or any(band >= len(setup.bands) for band in named):
+    # A backup copies pages of every band, so memory for some of them is memory for none.
+    if named and sorted(named) != list(range(len(setup.bands))):
         raise InputError(
-            f"{place}: setup.host names bands {named}; each of 0..{len(setup.bands) - 1} once"
+            f"{place}: setup.host names bands {named}; want each of 0..{len(setup.bands) - 1} once,"
+            " or no host memory"
         )
     for part in setup.host:
         if len(part.bands) == 2 and part.bands != (0, len(setup.bands) - 1):

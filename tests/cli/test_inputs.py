@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from harness.case import save_case
 from harness.cli import main
+from harness.loading import load_scenario
+from harness.scenario import OPERATION_WEIGHTS, Scenario
 from tests.cli.seeds import SMOKE
 from tests.cli.test_findings import a_case
 
@@ -16,6 +19,11 @@ RUN = ["run", "--scenario", str(SMOKE)]
 def invoked(*arguments: str) -> Result:
     """The program's answer to these arguments."""
     return CliRunner().invoke(main, arguments)
+
+
+def with_weights(**weights: int) -> Scenario:
+    """The smoke scenario with other weights."""
+    return msgspec.structs.replace(load_scenario(SMOKE), weights=weights)
 
 
 def assert_refused(result: Result, *said: str) -> None:
@@ -133,6 +141,27 @@ def test_a_case_of_a_newer_version(tmp_path: Path) -> None:
     path = tmp_path / "case.json"
     path.write_text('{"version": 99}')
     assert_refused(invoked("replay", str(path)), str(path), "99")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"scenario": "a\x1b[31mb\n"}, "scenario is 'a\\x1b[31mb\\n'; want printable"),
+        ({"unikv": "\x07"}, "unikv is '\\x07'; want printable"),
+        ({"scenario_data": with_weights(nope=3)}, "scenario_data: weights.nope is no operation"),
+        (
+            {"scenario_data": with_weights(**dict.fromkeys(OPERATION_WEIGHTS, 0))},
+            "scenario_data: every weight is 0",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["replay", "explain", "shrink"])
+def test_a_case_that_no_run_can_have_written(
+    tmp_path: Path, command: str, changed: dict[str, object], said: str
+) -> None:
+    path = tmp_path / "case.json"
+    save_case(path, msgspec.structs.replace(a_case(7), **changed))
+    assert_refused(invoked(command, str(path)), f"{path}: ", said)
 
 
 def test_a_folder_as_case(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from harness.choices import ByteChoices, ListChoices, SeedChoices
 from harness.errors import InputError
 from harness.loading import FILE_BYTES_MAX, load_scenario
-from harness.scenario import CELL_BYTES, OPERATION_WEIGHTS, Setup
+from harness.scenario import CELL_BYTES, OPERATION_WEIGHTS, HostSetup, Setup
 from harness.setup import check_setup, draw_setup
 from tests.harness.lived_in import SCENARIOS, scenario
 
@@ -268,6 +268,16 @@ def band_with(index: int, **changes: object) -> Setup:
     return msgspec.structs.replace(setup, bands=tuple(bands))
 
 
+def hosted(*bands: int, total_bytes: int = 10_000) -> Setup:
+    """The same with host memory for some bands, alike for each."""
+    parts = tuple(HostSetup(total_bytes=total_bytes, bands=(band,)) for band in bands)
+    return setup_with(host=parts)
+
+
+def test_host_memory_for_every_band_is_read() -> None:
+    check_setup(hosted(0, 1, 2), "case.json")
+
+
 @pytest.mark.parametrize(
     ("setup", "words"),
     [
@@ -284,6 +294,9 @@ def band_with(index: int, **changes: object) -> Setup:
         (setup_with(total_bytes=4), "total_bytes 4"),
         (setup_with(total_bytes=100_001), "multiples of 4"),
         (setup_with(rows=4096, row_pages=100_000), "at most"),
+        (band_with(1, name="full"), "named ['state', 'full', 'full']; allowed: each name once"),
+        (hosted(0, 1), "setup.host names bands [0, 1]; want each of 0..2 once"),
+        (hosted(0, 1, 2, total_bytes=1), "layout.host[0].total_bytes is 1; allowed: "),
     ],
 )
 def test_a_setup_whose_parts_do_not_fit_together_is_refused(setup: Setup, words: str) -> None:
