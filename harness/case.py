@@ -76,10 +76,6 @@ def load_case(path: Path) -> Case:
         case = msgspec.json.decode(data, type=Case)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UnikvError) as error:
         raise InputError(f"{path}: not a case: {error}") from error
-    for name in ("scenario", "unikv"):
-        text = getattr(case, name)
-        if not text.isprintable():
-            raise InputError(f"{path}: {name} is {text!r}; want printable characters on one line")
     check_scenario(case.scenario_data, f"{path}: scenario_data")
     check_setup(case.setup, str(path))
     if not case.operations:

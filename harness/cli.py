@@ -17,6 +17,8 @@ import click
 
 from harness import options
 from harness.errors import InputError
+from harness.printed import shown
+from harness.streams import prepare_streams
 from harness.sweep.verdict import Exit
 from harness.ways_out import WaysOut
 from unikv import __version__
@@ -32,7 +34,7 @@ class Terminal:
 
     def say(self, line: str) -> None:
         """Print a line."""
-        click.echo(line)
+        click.echo(shown(line))
 
     def ask(self, prompt: str) -> str | None:
         """A line from standard input; None at its end.  One that nobody types is shown."""
@@ -71,6 +73,7 @@ class Program(click.Group):
     def main(self, *arguments: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
         settings["standalone_mode"] = False
+        prepare_streams()
         with WaysOut():
             status: int = super().main(*arguments, **settings)
         sys.exit(status)

@@ -12,11 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-import msgspec
-
 from harness.doctor import diagnosis_lines, diagnosis_record, examine
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
+from harness.printed import json_line
 from harness.report.faults import (
     catalog_lines,
     catalog_records,
@@ -179,7 +178,7 @@ def replay(screen: Screen, subject: Replayable, *, as_json: bool) -> Exit:
     for line in replay_lines(subject, outcome):
         screen.say(line)
     if as_json:
-        screen.say(_object(replay_record(subject, outcome)))
+        screen.say(json_line(replay_record(subject, outcome)))
     return outcome.status
 
 
@@ -269,7 +268,7 @@ def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> 
     for line in diagnosis_lines(diagnosis):
         screen.say(line)
     if as_json:
-        screen.say(_object(diagnosis_record(diagnosis)))
+        screen.say(json_line(diagnosis_record(diagnosis)))
     return diagnosis.status
 
 
@@ -277,7 +276,7 @@ def _name(screen: Screen, command: str, named: Sequence[str], *, as_json: bool) 
     for line in catalog_lines(named):
         screen.say(line)
     if as_json:
-        screen.say(_object({"command": command, "faults": catalog_records(named)}))
+        screen.say(json_line({"command": command, "faults": catalog_records(named)}))
     return Exit.CLEAN
 
 
@@ -301,7 +300,9 @@ def hunt_in_words(
         screen.say(line)
     if as_json:
         seconds = round(hunts.seconds(), 3)
-        screen.say(_object({"command": command, "faults": hunt_records(rows), "seconds": seconds}))
+        screen.say(
+            json_line({"command": command, "faults": hunt_records(rows), "seconds": seconds})
+        )
     if hunts.interrupts.seen:
         return Exit.INTERRUPTED
     return Exit.CLEAN if all(hunted.holds for hunted in rows) else Exit.MISSED
@@ -348,8 +349,4 @@ def _conclude(
         records = violation_records(campaign.findings)
         seconds = undertaking.seconds()
         record = summary_record(command, work.about(), campaign.total, records, seconds, digest)
-        screen.say(_object(record | dict(more)))
-
-
-def _object(record: Mapping[str, object]) -> str:
-    return msgspec.json.encode(record).decode()
+        screen.say(json_line(record | dict(more)))

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
+from harness.printed import json_line
 from harness.report.faults import hunt_lines, shrunk_lines
 from harness.report.text import counted, render
 from harness.sweep.artifacts import command_folder
@@ -70,7 +69,7 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
     for line in _lines(shrunk):
         screen.say(line)
     if as_json:
-        screen.say(msgspec.json.encode(_record(path, shrunk)).decode())
+        screen.say(json_line(_record(path, shrunk)))
     return Exit.INTERRUPTED if shrinking.interrupts.seen else Exit.CLEAN
 
 

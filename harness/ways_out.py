@@ -12,6 +12,7 @@ from types import TracebackType
 import click
 
 from harness.errors import InputError
+from harness.printed import shown
 from harness.sweep.verdict import Exit
 
 
@@ -32,11 +33,11 @@ class WaysOut:
             case None | SystemExit():
                 return
             case InputError():
-                click.echo(f"error: {error}", err=True)
+                click.echo(shown(f"error: {error}"), err=True)
                 sys.exit(Exit.USAGE)
             case click.ClickException():
                 message = " ".join(error.format_message().split())
-                click.echo(f"error: {message}  See --help.", err=True)
+                click.echo(shown(f"error: {message}  See --help."), err=True)
                 sys.exit(Exit.USAGE)
             case KeyboardInterrupt() | click.Abort():
                 click.echo("interrupted", err=True)

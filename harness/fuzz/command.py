@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 from harness.case import Case
 from harness.commands import REPORTS_MAX, Screen
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
 from harness.loading import load_scenario, read_file
+from harness.printed import json_line, shown
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import DEVICE, finding_lines, violation_records
 from harness.runner import SeedResult
@@ -31,7 +29,7 @@ from harness.sweep.fuzzing import (
 from harness.sweep.loading import DEFAULT_SCENARIOS, check_fault
 from harness.sweep.replay import replay_twice
 from harness.sweep.verdict import Exit
-from harness.sweep.workload import PROGRAM, About
+from harness.sweep.workload import About, command_line
 from harness.violation import Violation
 from unikv import __version__
 
@@ -51,7 +49,7 @@ class Asked(NamedTuple):
 
     def command(self, file: str) -> str:
         """The command line that runs one input again."""
-        return f"{PROGRAM} fuzz {shlex.join([*self.words(), '--replay', file])}"
+        return command_line(["fuzz", *self.words(), "--replay", file])
 
 
 class InputReplay(NamedTuple):
@@ -103,7 +101,7 @@ def load_asked(scenario: str | None, plant: str | None, operations: int) -> Aske
     if plant is not None:
         check_fault("--plant", plant)
     path = DEFAULT_SCENARIOS / "everything.yaml" if scenario is None else Path(scenario)
-    return Asked(path, Target(path.stem, load_scenario(path), operations, plant))
+    return Asked(path, Target(shown(path.stem), load_scenario(path), operations, plant))
 
 
 def replay_input(
@@ -125,7 +123,7 @@ def replay_input(
         for finding in findings.all():
             screen.say(f"case        {finding.smallest_case}")
     if as_json:
-        screen.say(_object(replay_record(subject, outcome) | {"command": "fuzz"}))
+        screen.say(json_line(replay_record(subject, outcome) | {"command": "fuzz"}))
     return outcome.status
 
 
@@ -176,7 +174,7 @@ def fuzz(
     for line in _verdict_lines(fuzzing, status):
         screen.say(line)
     if as_json:
-        screen.say(_object(_record(fuzzing, findings, seconds)))
+        screen.say(json_line(_record(fuzzing, findings, seconds)))
     return status
 
 
@@ -231,7 +229,3 @@ def _record(fuzzing: Fuzzing, findings: Findings, seconds: float) -> dict[str, o
 
 def _rate(count: int, seconds: float) -> float:
     return round(count / seconds, 1) if seconds else 0.0
-
-
-def _object(record: dict[str, object]) -> str:
-    return msgspec.json.encode(record).decode()

@@ -9,7 +9,6 @@ How a failing trace is made smaller is not known here, only where the smaller on
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +19,7 @@ from harness.report.folder import PAGE, REPORT, files_of, plain_report
 from harness.report.text import render, render_crash
 from harness.sweep.artifacts import new_folder, write_files, write_text
 from harness.sweep.crew import Died
-from harness.sweep.workload import PROGRAM
+from harness.sweep.workload import command_line
 
 CRASH = "crash"
 """Stands for the check of a finding that no check made: a seed ended its process."""
@@ -196,7 +195,7 @@ class Findings:
 
 def replay_command(path: Path) -> str:
     """The command that replays a case file."""
-    return f"{PROGRAM} replay {shlex.quote(str(path))}"
+    return command_line(["replay", str(path)])
 
 
 def _raised_name(died: Died) -> str:

@@ -14,6 +14,7 @@ from harness.errors import InputError
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.loading import load_scenario
+from harness.printed import shown
 from harness.sweep.replay import CaseReplay
 from harness.sweep.workload import NamedScenario, Recording, SeedWork
 from harness.traffic import load_traffic
@@ -56,12 +57,13 @@ def load_named(paths: Sequence[str]) -> tuple[NamedScenario, ...]:
     named: dict[str, NamedScenario] = {}
     for text in paths:
         path = Path(text)
-        if path.stem in named:
+        name = shown(path.stem)
+        if name in named:
             raise InputError(
-                f"--scenario: {text!r}: {named[path.stem].path} has the same name,"
-                f" {path.stem!r}; want names that differ"
+                f"--scenario: {text!r}: {named[name].path} has the same name, {name!r}; want names"
+                " that differ"
             )
-        named[path.stem] = NamedScenario(path.stem, path, load_scenario(path))
+        named[name] = NamedScenario(name, path, load_scenario(path))
     return tuple(named.values())
 
 

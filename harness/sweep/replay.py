@@ -6,7 +6,6 @@ compared before anything else is said.
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -14,6 +13,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from harness.case import Case
+from harness.printed import quoted
 from harness.runner import SeedResult, run_trace
 from harness.sweep.findings import replay_command
 from harness.sweep.jobs import Job
@@ -85,7 +85,7 @@ class CaseReplay(NamedTuple):
         """The command line that does this."""
         words = [] if self.plant is None else ["--plant", self.plant]
         words += [] if self.until is None else ["--until", str(self.until)]
-        return " ".join([replay_command(self.path), *map(shlex.quote, words)])
+        return " ".join([replay_command(self.path), *map(quoted, words)])
 
     def case(self, result: SeedResult, violation: Violation) -> Case:
         """The stored case with what is seen now."""

@@ -6,12 +6,13 @@ again, so the two never differ.
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.case import CASE_VERSION, Case
+from harness.printed import quoted
 from harness.runner import SeedResult, run_seed
 from harness.scenario import Scenario
 from harness.sweep.jobs import Job
@@ -123,7 +124,7 @@ class SeedWork:
         return self._command(str(self.scenarios[0].path) if alone else "SCENARIO", "SEED")
 
     def _command(self, scenario: str, seed: str) -> str:
-        words = ["--scenario", scenario, "--seed", seed, "--ops", str(self.operations)]
+        words = ["replay", "--scenario", scenario, "--seed", seed, "--ops", str(self.operations)]
         if self.strategy != "swarm":
             words += ["--strategy", self.strategy]
         if self.plant is not None:
@@ -132,4 +133,9 @@ class SeedWork:
             words += ["--ranks", str(self.ranks)]
         if self.recording is not None:
             words += ["--traffic", str(self.recording.path)]
-        return f"{PROGRAM} replay {shlex.join(words)}"
+        return command_line(words)
+
+
+def command_line(words: Sequence[str]) -> str:
+    """The words of one command of this program, there to be copied."""
+    return " ".join([PROGRAM, *map(quoted, words)])

@@ -83,3 +83,8 @@ def test_a_text_replaces_the_one_before(tmp_path: Path) -> None:
     write_text(tmp_path / "report.md", "two")
     assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
     assert (tmp_path / "report.md").read_text() == "two"
+
+
+def test_a_text_that_has_no_encoding_is_written_with_escapes(tmp_path: Path) -> None:
+    write_text(tmp_path / "report.md", "bad\udcff")
+    assert (tmp_path / "report.md").read_text() == "bad\\udcff"
