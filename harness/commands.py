@@ -343,6 +343,8 @@ def _conclude(
         screen.say(line)
     for line in summary_lines(campaign.total, work.probes()):
         screen.say(line)
+    if campaign.trouble:
+        screen.say(f"not kept    {campaign.trouble}")
     count = len(campaign.findings)
     screen.say(f"findings    {count or 'none'}{f' in {undertaking.folder}' if count else ''}")
     if as_json:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.case import Case
 from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
 from harness.printed import json_line
@@ -20,7 +21,7 @@ from harness.sweep.findings import replay_command
 from harness.sweep.hunts import FORGOTTEN, Hunts
 from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import check_fault, default_scenarios, load_named
-from harness.sweep.shrinks import Shrinking, Shrunk
+from harness.sweep.shrinks import Shrinking, Shrunk, Unwritten
 from harness.sweep.shrunk_hunts import ShrinkWork
 from harness.sweep.verdict import Exit
 from shrink import DoesNotFail, Progress
@@ -50,7 +51,7 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
     """Make a stored case small and write the smaller one beside it.
 
     Raises:
-        InputError: if it cannot be read, or what becomes of it cannot be written.
+        InputError: if it cannot be read, or what becomes of it cannot be written; that is said.
     """
     shrinking = Shrinking(path, budget_seconds, jobs)
     case = shrinking.case
@@ -66,6 +67,10 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
     except DoesNotFail:
         screen.say(f"{path}: does not fail with its signature any more; nothing was written")
         return Exit.MISSED
+    except Unwritten as error:
+        for line in _report(error.case, error.path):
+            screen.say(line)
+        raise
     for line in _lines(shrunk):
         screen.say(line)
     if as_json:
@@ -107,15 +112,20 @@ def shrink_faults(
 
 def _lines(shrunk: Shrunk) -> list[str]:
     state = "nothing smaller found" if shrunk.complete else "cut short: shrink again to go on"
-    lines = render(shrunk.case, shrunk.case.violation, replay_command(shrunk.path)).splitlines()
+    lines = _report(shrunk.case, shrunk.path)
     for signature, path in shrunk.met.items():
         lines.append(f"another failure met on the way is in {path}: {signature}")
+    lines += shrunk.troubles
     return [
         *lines,
         "",
         f"shrunk {counted(shrunk.operations, 'operation')} to {len(shrunk.case.operations)} in"
         f" {counted(shrunk.executions, 'run')} and {shrunk.seconds:.1f} s ({state}): {shrunk.path}",
     ]
+
+
+def _report(case: Case, path: Path) -> list[str]:
+    return render(case, case.violation, replay_command(path)).splitlines()
 
 
 def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:

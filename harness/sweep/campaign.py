@@ -43,6 +43,7 @@ class Campaign:
         findings: failures by signature.
         deaths: seeds that ended their process, and so left no result.
         raised: whether a Python exception did so: an error of the harness itself.
+        trouble: why a journal was not kept, for the first one that was not; empty where all were.
     """
 
     def __init__(self, work: SeedWork, folder: Path) -> None:
@@ -51,6 +52,7 @@ class Campaign:
         self.findings = Findings(folder)
         self.deaths = 0
         self.raised = False
+        self.trouble = ""
         self._work = work
         self._held: dict[int, Event] = {}
         self._next = 0
@@ -84,8 +86,9 @@ class Campaign:
     def _absorb(self, event: Event) -> None:
         job = event.job
         match event:
-            case Finished(_, result, busy_seconds):
+            case Finished(_, result, busy_seconds, trouble):
                 assert isinstance(result, SeedResult)
+                self.trouble = self.trouble or trouble
                 self.total.add(result, busy_seconds)
                 self.by_scenario[job.scenario].add(result, busy_seconds)
                 if result.violations:

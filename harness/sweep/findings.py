@@ -123,9 +123,14 @@ class Findings:
         if self._seen(signature):
             return
         short = blake2b(signature.encode(), digest_size=4).hexdigest()
-        folder = new_folder(self._folder, f"{CRASH}-{short}")
+        folder = self._folder / f"{CRASH}-{short}"
         what = f"seed {died.job.seed} of scenario {scenario} ended its process: {died.how}"
-        self._write(signature, folder, render_crash(what, died.log, replay))
+        text = render_crash(what, died.log, replay)
+        try:
+            folder = new_folder(self._folder, folder.name)
+            self._write(signature, folder, text)
+        except InputError as error:
+            self._reports[signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
         self._by_signature[signature] = Finding(
             signature=signature,
             check=CRASH,

@@ -9,6 +9,8 @@ the seed runs, and no two processes share a file.
 
 from __future__ import annotations
 
+from errno import ENOSPC
+from os import strerror
 from pathlib import Path
 
 import msgspec
@@ -45,9 +47,15 @@ Line = Opened | Started | Ended
 
 
 class Journal:
-    """The file of one worker; only ever appended to."""
+    """The file of one worker; only ever appended to.
+
+    Attributes:
+        trouble: why nothing is written down any more; empty while it is.
+    """
 
     def __init__(self, path: Path, worker: int, process: int) -> None:
+        self.trouble = ""
+        self._path = path
         self._file = path.open("ab", buffering=0)
         self._write(Opened(worker, process))
 
@@ -65,7 +73,19 @@ class Journal:
         self._file.close()
 
     def _write(self, line: Line) -> None:
-        self._file.write(msgspec.json.encode(line) + b"\n")
+        # A full disk must not lose a seed.  Whatever came behind a line that was cut off would
+        # not be read, so nothing does.
+        if self.trouble:
+            return
+        data = msgspec.json.encode(line) + b"\n"
+        try:
+            if self._file.write(data) < len(data):
+                raise OSError(ENOSPC, strerror(ENOSPC))
+        except OSError as error:
+            self.trouble = (
+                f"{self._path}: cannot write down which seed runs: {error.strerror}; make room, or"
+                " name another folder with --artifacts"
+            )
 
 
 def read_journal(path: Path) -> list[Line]:

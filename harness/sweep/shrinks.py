@@ -49,6 +49,7 @@ class Shrunk:
         seconds: wall time.
         complete: whether no pass can make it smaller; False where time was up.
         met: files of other failures that were met on the way, by signature.
+        troubles: what could not be kept on the way, and why.
     """
 
     case: Case
@@ -58,22 +59,38 @@ class Shrunk:
     seconds: float
     complete: bool
     met: dict[str, Path]
+    troubles: tuple[str, ...] = ()
+
+
+class Unwritten(InputError):
+    """A case was made small and cannot be written down.
+
+    Attributes:
+        case: the smallest one found.
+        path: a file that fails in the same way.
+    """
+
+    def __init__(self, why: str, case: Case, path: Path) -> None:
+        super().__init__(why)
+        self.case = case
+        self.path = path
 
 
 @dataclass(slots=True)
 class OtherFailures:
     """Failures of other signatures, each written down when it is first met.
 
-    Invariant: one file per signature.  Changed by `keep` alone.
+    Invariant: one file per signature, or the reason why there is none.  Changed by `keep` alone.
     """
 
     case: Case
     folder: Path
     paths: dict[str, Path] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
 
     def keep(self, setup: Setup, operations: Sequence[Op], violation: Violation) -> None:
         """Write it down as a case that fails by itself."""
-        if violation.signature in self.paths:
+        if violation.signature in self.paths.keys() | self.lost.keys():
             return
         other = msgspec.structs.replace(
             self.case, setup=setup, operations=tuple(operations), violation=violation
@@ -83,8 +100,12 @@ class OtherFailures:
         # What an earlier reduction kept is as good, whichever candidate it was.
         if known.exists() and _signature(known) == violation.signature:
             self.paths[violation.signature] = known
-        else:
+            return
+        try:
             self.paths[violation.signature] = _written(self.folder, stem, other)
+        except InputError as error:
+            # A full disk must not end the reduction.
+            self.lost[violation.signature] = f"{error}; it fails with {violation.signature}"
 
 
 class Shrinking:
@@ -115,7 +136,8 @@ class Shrinking:
         """Make it small, and write the smaller one beside it.
 
         Raises:
-            InputError: if a file cannot be written.
+            Unwritten: if what became of it cannot be written.
+            InputError: if another file cannot be.
             DoesNotFail: if the case does not fail any more.
         """
         if not self._still_fails():
@@ -140,8 +162,7 @@ class Shrinking:
             except DoesNotFail:
                 verdicts.forget()
                 raise
-            path = _written(self._path.parent, "min", smaller)
-            write_beside(path.parent, files_of(smaller, replay_command(path)))
+            path = self._told(smaller)
             if reduction.complete:
                 verdicts.forget()
         return Shrunk(
@@ -152,7 +173,18 @@ class Shrinking:
             seconds=self.seconds(),
             complete=reduction.complete,
             met=others.paths,
+            troubles=tuple(filter(None, (verdicts.trouble, *others.lost.values()))),
         )
+
+    def _told(self, smaller: Case) -> Path:
+        """Write the smaller case and its report; the path of the case."""
+        path = self._path
+        try:
+            path = _written(path.parent, "min", smaller)
+            write_beside(path.parent, files_of(smaller, replay_command(path)))
+        except InputError as error:
+            raise Unwritten(str(error), smaller, path) from error
+        return path
 
     @contextmanager
     def _runner(self) -> Iterator[tuple[Run, Ahead[Item]]]:

@@ -33,6 +33,9 @@ class Verdicts:
     Invariant: every line of the file but the first is one verdict, whole.  Changed by `remember`
     alone; `forget` ends it.
 
+    Attributes:
+        trouble: why verdicts are not kept any more; empty while they are.
+
     Args:
         path: the case file.
         case: what it holds; verdicts of another case or version are dropped.
@@ -46,9 +49,11 @@ class Verdicts:
         about = blake2b(msgspec.json.encode((case, __version__)), digest_size=DIGEST_BYTES)
         self._header = f"verdicts {FORMAT} {about.hexdigest()}"
         self._known: dict[str, bool] = {}
+        self.trouble = ""
         try:
             self._read()
-            self._file = self.path.open("a", encoding="ascii", buffering=1)
+            # Unbuffered, so that a line is with the system at once, and none is left over to fail.
+            self._file = self.path.open("ab", buffering=0)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(
                 f"{self.path}: cannot keep verdicts here: {error}; make the folder writable, or"
@@ -63,10 +68,19 @@ class Verdicts:
         return self._known.get(_digest(items))
 
     def remember(self, items: Sequence[Item], *, fails: bool) -> None:
-        """Keep whether a candidate fails; the line is with the system at once."""
+        """Keep whether a candidate fails; where a disk is full, only as long as this runs."""
         digest = _digest(items)
         self._known[digest] = fails
-        self._file.write(f"{digest} {_FAILS if fails else _PASSES}\n")
+        if self.trouble:
+            return
+        try:
+            self._file.write(f"{digest} {_FAILS if fails else _PASSES}\n".encode("ascii"))
+        except OSError as error:
+            self.trouble = (
+                f"{self.path}: verdicts are not kept any more: {error.strerror}; what was kept is"
+                " removed to make room for the result"
+            )
+            self.forget()
 
     def close(self) -> None:
         """Leave the file for a later reduction."""

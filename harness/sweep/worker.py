@@ -26,11 +26,16 @@ class Ready(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A job ran to its end, in so many seconds of processor time."""
+    """A job ran to its end, in so many seconds of processor time.
+
+    Attributes:
+        trouble: why it was not written down; empty where it was.
+    """
 
     job: Job
     result: Result
     busy_seconds: float
+    trouble: str = ""
 
 
 def journal_path(folder: Path, worker: int) -> Path:
@@ -51,7 +56,7 @@ def run_job(workload: Workload, job: Job, journal: Journal) -> Finished:
     result = workload.run(job)
     busy = time.process_time() - begin
     journal.end(job, scenario, result)
-    return Finished(job, result, busy)
+    return Finished(job, result, busy, journal.trouble)
 
 
 def work(worker: int, workload: Workload, folder: Path, pipe: Connection) -> None:
