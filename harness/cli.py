@@ -18,9 +18,9 @@ import click
 from harness import options
 from harness.errors import InputError
 from harness.printed import shown
-from harness.streams import prepare_streams
+from harness.streams import output_only, prepare_streams
 from harness.sweep.verdict import Exit
-from harness.ways_out import WaysOut
+from harness.ways_out import Command, WaysOut
 from unikv import __version__
 
 if TYPE_CHECKING:
@@ -34,11 +34,13 @@ class Terminal:
 
     def say(self, line: str) -> None:
         """Print a line."""
-        click.echo(shown(line))
+        with output_only():
+            click.echo(shown(line))
 
     def ask(self, prompt: str) -> str | None:
         """A line from standard input; None at its end.  One that nobody types is shown."""
-        click.echo(prompt, nl=False)
+        with output_only():
+            click.echo(prompt, nl=False)
         line = sys.stdin.readline()
         if not sys.stdin.isatty():
             self.say(line.rstrip("\n"))
@@ -67,8 +69,10 @@ class Terminal:
         yield show
 
 
-class Program(click.Group):
+class Program(Command, click.Group):
     """A group whose commands return an `Exit`; also a wrong argument ends with one."""
+
+    command_class = Command
 
     def main(self, *arguments: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
@@ -77,16 +81,6 @@ class Program(click.Group):
         with WaysOut():
             status: int = super().main(*arguments, **settings)
         sys.exit(status)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what it returns is the exit status."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            # Whoever read the output has left.  The library would exit with 1, which is a
-            # violation here; and what is still buffered must not fail once more at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return Exit.INTERRUPTED
 
 
 @click.group(

@@ -8,11 +8,13 @@ from __future__ import annotations
 import sys
 import traceback
 from types import TracebackType
+from typing import Any
 
 import click
 
 from harness.errors import InputError
 from harness.printed import shown
+from harness.streams import OutputRefused, drop, output_only
 from harness.sweep.verdict import Exit
 
 
@@ -33,16 +35,38 @@ class WaysOut:
             case None | SystemExit():
                 return
             case InputError():
-                click.echo(shown(f"error: {error}"), err=True)
+                _complain(f"error: {error}")
                 sys.exit(Exit.USAGE)
             case click.ClickException():
                 message = " ".join(error.format_message().split())
-                click.echo(shown(f"error: {message}  See --help."), err=True)
+                _complain(f"error: {message}  See --help.")
                 sys.exit(Exit.USAGE)
+            case OutputRefused():
+                drop(sys.stdout)
+                if not isinstance(error.__cause__, BrokenPipeError):
+                    _complain(f"error: standard output: {error}; what was found is on disk")
+                sys.exit(Exit.INTERRUPTED)
             case KeyboardInterrupt() | click.Abort():
-                click.echo("interrupted", err=True)
+                _complain("interrupted")
                 sys.exit(Exit.INTERRUPTED)
             case _:
                 traceback.print_exception(error)
-                click.echo("error: this is a failure of the harness itself", err=True)
+                _complain("error: this is a failure of the harness itself")
                 sys.exit(Exit.INTERNAL)
+
+
+class Command(click.Command):
+    """A command whose `--help` may be refused."""
+
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        """Read the arguments; help is said here, and no file is opened."""
+        with output_only():
+            return super().make_context(*arguments, **settings)
+
+
+def _complain(text: str) -> None:
+    """Say it on standard error; the exit status says enough where that takes nothing."""
+    try:
+        click.echo(shown(text), err=True)
+    except OSError:
+        drop(sys.stderr)
