@@ -15,12 +15,14 @@ from pathlib import Path
 import msgspec
 
 from harness.errors import InputError
+from harness.loading import read_file
 from harness.sweep.artifacts import write_text
 from harness.sweep.hunts import Hunted
 from harness.sweep.workload import NamedScenario
 from unikv import __version__
 
 DIGEST_BYTES = 8
+ROW_BYTES_MAX = 1 << 20
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -59,11 +61,12 @@ class KeptHunts:
             InputError: if a file of that name is none of ours.
         """
         path = self._path(fault)
-        try:
-            row = msgspec.json.decode(path.read_bytes(), type=_Row)
-        except FileNotFoundError:
+        if not path.exists():
             return None
-        except (OSError, msgspec.DecodeError) as error:
+        data = read_file(path, "row of a hunt", ROW_BYTES_MAX)
+        try:
+            row = msgspec.json.decode(data, type=_Row)
+        except msgspec.DecodeError as error:
             raise InputError(
                 f"--out: {path}: not a row of a hunt: {error}; remove it, or name another folder"
             ) from error

@@ -18,11 +18,14 @@ import msgspec
 from harness.canonical import Item
 from harness.case import Case
 from harness.errors import InputError
+from harness.loading import read_file
 from unikv import __version__
 
 SUFFIX = ".shrinking"
 DIGEST_BYTES = 12
 FORMAT = 1
+BYTES_MAX = 1 << 30
+"""Of a file that is read: forty million verdicts."""
 
 _FAILS, _PASSES = "1", "0"
 
@@ -93,7 +96,8 @@ class Verdicts:
 
     def _read(self) -> None:
         """Take in the file's whole lines and cut a torn one off; begin anew where it is stale."""
-        text = self.path.read_text("ascii") if self.path.exists() else ""
+        data = read_file(self.path, "file of verdicts", BYTES_MAX) if self.path.exists() else b""
+        text = data.decode("ascii")
         whole = text[: text.rfind("\n") + 1]
         header, *lines = whole.splitlines() or [""]
         if text and not text.startswith("verdicts "):

@@ -17,6 +17,7 @@ from harness.sweep.hunts import Hunted, Hunts, HuntWork
 from harness.sweep.jobs import Job
 from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import load_named
+from harness.sweep.patience import alarmed
 from tests.cli.seeds import SMOKE
 
 FIRST, SECOND, THIRD = list(FAULTS)[:3]
@@ -153,3 +154,10 @@ class Deadly(HuntWork):
         if job.seed == 0:
             os._exit(9)
         return Hunted(fault=self.faults[job.seed], caught=True, check="mapping")
+
+
+def test_a_pipe_in_the_place_of_a_row_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    os.mkfifo(tmp_path / "rows" / "a.json")
+    with alarmed(1.0), pytest.raises(InputError, match="not a regular file; want a row of a hunt"):
+        kept.recall("a")

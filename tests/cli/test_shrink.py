@@ -1,6 +1,7 @@
 """A stored case made small: what is written, what is never touched, and what goes on later."""
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from harness.sweep.candidates import Candidates
 from harness.sweep.hunts import Hunted, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.loading import default_scenarios, load_named
-from harness.sweep.patience import Patience
+from harness.sweep.patience import Patience, alarmed
 from harness.sweep.shrinks import Shrinking, Shrunk
 from harness.sweep.shrunk_hunts import MadeSmall, ShrinkWork, summed
 from harness.sweep.verdicts import Verdicts
@@ -245,6 +246,14 @@ def test_a_foreign_file_in_the_place_of_verdicts_is_left_alone(case: Path) -> No
     foreign.write_text("a diary\n")
     assert shrunk(case).exit_code == 4
     assert foreign.read_text() == "a diary\n"
+
+
+def test_a_pipe_in_the_place_of_verdicts_is_refused(case: Path) -> None:
+    os.mkfifo(case.with_name(".case.json.shrinking"))
+    with alarmed(1.0):
+        result = shrunk(case)
+    assert result.exit_code == 4
+    assert "not a regular file; want a file of verdicts" in result.stderr
 
 
 @pytest.mark.slow
