@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from os.path import lexists
 from pathlib import Path
 
 from harness.errors import InputError
@@ -27,6 +28,7 @@ def new_folder(parent: Path, name: str) -> Path:
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
+            _refuse_link_to_nothing(folder)
             continue
         except OSError as error:
             raise InputError(
@@ -35,6 +37,16 @@ def new_folder(parent: Path, name: str) -> Path:
             ) from error
         return folder
     raise InputError(f"{parent}: {FOLDERS_MAX} folders named {name}; remove some")
+
+
+def _refuse_link_to_nothing(folder: Path) -> None:
+    """What exists already may be a link on the way, which no other name helps against."""
+    for link in folder.parents:
+        if link.is_symlink() and not link.exists():
+            raise InputError(
+                f"{link}: links to {str(link.readlink())!r}, where nothing is; make that folder, or"
+                " name another with --artifacts"
+            )
 
 
 def command_folder(parent: Path, command: str) -> Path:
@@ -91,7 +103,8 @@ def write_beside(folder: Path, files: Mapping[str, bytes]) -> dict[str, Path]:
 def _beside(wanted: Path, content: bytes) -> Path:
     for number in range(1, FOLDERS_MAX):
         path = wanted if number == 1 else wanted.with_stem(f"{wanted.stem}-{number}")
-        if not path.exists():
+        # A link to nothing is something too.
+        if not lexists(path):
             write_text(path, content.decode())
             return path
         if path.is_file() and path.read_bytes() == content:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from os.path import lexists
 from pathlib import Path
 
 import msgspec
@@ -206,7 +207,8 @@ def _written(folder: Path, stem: str, case: Case) -> Path:
     """Write a case to the first free name of a kind; one that holds it already is as good."""
     for number in range(1, NAMES_MAX):
         path = folder / (f"{stem}.json" if number == 1 else f"{stem}-{number}.json")
-        if not path.exists():
+        # A link to nothing is something too.
+        if not lexists(path):
             save_case(path, case)
             return path
         if _holds(path, case):

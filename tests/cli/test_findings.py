@@ -78,6 +78,13 @@ def test_a_file_in_the_way_of_artifacts_is_refused(tmp_path: Path) -> None:
         new_folder(tmp_path / "file", "run")
 
 
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_link_to_nothing_in_the_way_of_artifacts_is_named(tmp_path: Path, below: str) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(InputError, match="link: links to 'nowhere', where nothing is; make that"):
+        new_folder(tmp_path / "link" / below, "run")
+
+
 def test_a_text_replaces_the_one_before(tmp_path: Path) -> None:
     write_text(tmp_path / "report.md", "one")
     write_text(tmp_path / "report.md", "two")

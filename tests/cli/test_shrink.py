@@ -143,6 +143,15 @@ def test_a_report_that_is_there_is_kept(case: Path) -> None:
     assert "The 5 operations" in case.with_name("report-2.md").read_text()
 
 
+@pytest.mark.parametrize("name", ["min.json", "report.md"])
+def test_a_link_to_nothing_is_left_alone(case: Path, name: str) -> None:
+    link = case.with_name(name)
+    link.symlink_to("nowhere")
+    assert shrunk(case).exit_code == 0
+    assert link.is_symlink()
+    assert link.with_stem(f"{link.stem}-2").exists()
+
+
 def test_other_failures_are_kept_as_cases_that_fail(case: Path) -> None:
     met = record_of(shrunk(case))["met"]
     for signature, path in met.items():
