@@ -112,21 +112,30 @@ class AllocatorMachine(RuleBasedStateMachine):
         run = self._running.run
         target = self._target()
         case = case_of(target, run.result(target.name, NO_SEED), violations[0])
-        replay = REPLAY_BY_HYPOTHESIS
-        if self.cases is not None:
-            path = self.cases / f"{case.violation.short_signature}.json"
+        raise AssertionError(self._report(case))
+
+    def _report(self, case: Case) -> str:
+        """Keep a case where cases are kept; what to read about it, also where it cannot be."""
+        again = REPLAY_BY_HYPOTHESIS
+        if self.cases is None:
+            return render(case, case.violation, again)
+        path = self.cases / f"{case.violation.short_signature}.json"
+        try:
             _keep_smaller(path, case)
-            # The command line knows no other allocator.
-            is_unikv = type(self).subject is AllocatorMachine.subject
-            replay = replay_command(path) if is_unikv else f"{replay}; its operations are in {path}"
-        raise AssertionError(render(case, case.violation, replay))
+        except (InputError, OSError) as error:
+            return f"{render(case, case.violation, again)}\nnot written: {error}\n"
+        # The command line knows no other allocator.
+        is_unikv = type(self).subject is AllocatorMachine.subject
+        replay = replay_command(path) if is_unikv else f"{again}; its operations are in {path}"
+        return render(case, case.violation, replay)
 
 
 def _keep_smaller(path: Path, case: Case) -> None:
     """Write a case, unless one of its signature is there that is as short.
 
     Raises:
-        InputError: if the file that is there is no case.
+        InputError: if the file that is there is no case, or cannot be replaced.
+        OSError: if its folder cannot be made.
     """
     if path.exists() and len(load_case(path).operations) <= len(case.operations):
         return

@@ -114,6 +114,33 @@ def test_the_smallest_failure_is_kept_as_a_case(tmp_path: Path) -> None:
     assert f"python -m harness replay {path}" in str(small)
 
 
+def test_a_failure_is_said_where_its_case_cannot_be_kept(tmp_path: Path) -> None:
+    class Kept(Broken):
+        """Keeps its cases where a file is."""
+
+        cases = tmp_path / "cases"
+
+    Kept.cases.write_text("mine")
+    failure = failure_of(Kept, Phase.generate)
+    assert str(failure).startswith("idle: ")
+    assert REPLAY_BY_HYPOTHESIS in str(failure)
+    assert f"\nnot written: [Errno 17] File exists: '{Kept.cases}'\n" in str(failure)
+
+
+def test_a_failure_is_said_where_an_earlier_case_is_torn(tmp_path: Path) -> None:
+    class Kept(Broken):
+        """Keeps its cases beside a torn one."""
+
+        cases = tmp_path
+
+    failure_of(Kept, Phase.generate)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-9])
+    failure = failure_of(Kept, Phase.generate)
+    assert str(failure).startswith("idle: ")
+    assert f"\nnot written: {path}: not a case: " in str(failure)
+
+
 def test_a_machine_without_a_scenario_says_what_it_wants() -> None:
     with pytest.raises(InputError, match=r"Aimless\.scenario is None; want a Scenario"):
         try_out(Aimless, 1, 1)
