@@ -87,6 +87,10 @@ class InputReplay(NamedTuple):
         """An input promises nothing."""
         return None
 
+    def planted(self) -> str | None:
+        """What was planted."""
+        return self.asked.target.plant
+
     def stored_at(self) -> str | None:
         """It is no case."""
         return None

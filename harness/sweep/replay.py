@@ -50,6 +50,10 @@ class Replayable(Protocol):
         """The violation that must be seen; None where nothing was promised."""
         ...
 
+    def planted(self) -> str | None:
+        """The fault that must be caught; None where none must."""
+        ...
+
     def stored_at(self) -> str | None:
         """The case file; None for a seed."""
         ...
@@ -97,6 +101,10 @@ class CaseReplay(NamedTuple):
         seen_at = min(stored.operation, len(self.stored.operations) - 1)
         return stored if self.until is None or self.until >= seen_at else None
 
+    def planted(self) -> str | None:
+        """What a case was stored for is promised, and nothing else."""
+        return None
+
     def stored_at(self) -> str | None:
         """Its file."""
         return str(self.path)
@@ -133,6 +141,10 @@ class SeedReplay(NamedTuple):
     def expected(self) -> Violation | None:
         """A seed promises nothing."""
         return None
+
+    def planted(self) -> str | None:
+        """What was planted, unless the replay may stop before it shows."""
+        return self.work.plant if self.until is None else None
 
     def stored_at(self) -> str | None:
         """No file."""
@@ -173,7 +185,7 @@ def replay_twice(subject: Replayable) -> ReplayOutcome:
     tally.add(first, time.process_time() - busy)
     second = subject.run()
     found = seen(first, subject.expected())
-    status, said = judge(first, second.digest, subject.expected())
+    status, said = judge(first, second.digest, subject.expected(), subject.planted())
     return ReplayOutcome(status, said, first, found, tally, time.monotonic() - begin)
 
 
@@ -187,8 +199,20 @@ def seen(result: SeedResult, expected: Violation | None) -> Violation | None:
     return next(iter(alike or result.violations), None)
 
 
-def judge(first: SeedResult, second_digest: str, expected: Violation | None) -> tuple[Exit, str]:
-    """Exit status and sentence for a result, the digest of its second run, and what was stored."""
+def judge(
+    first: SeedResult,
+    second_digest: str,
+    expected: Violation | None,
+    planted: str | None = None,
+) -> tuple[Exit, str]:
+    """Exit status and sentence for a result.
+
+    Args:
+        first: the result.
+        second_digest: of its second run.
+        expected: the violation that was stored.
+        planted: the fault that must be caught.
+    """
     found = seen(first, expected)
     if first.digest != second_digest:
         return Exit.NOT_DETERMINISTIC, f"not deterministic: {first.digest}, then {second_digest}"
@@ -203,4 +227,6 @@ def judge(first: SeedResult, second_digest: str, expected: Violation | None) -> 
         return Exit.MISSED, f"no longer fails; stored: {expected.signature}"
     if not first.operations:
         return Exit.NOTHING_RAN, "nothing ran"
+    if planted is not None:
+        return Exit.MISSED, f"does not fail; planted fault {planted} was not caught"
     return Exit.CLEAN, "does not fail"

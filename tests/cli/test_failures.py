@@ -146,6 +146,14 @@ def test_a_failing_seed_replays_without_a_case(tmp_path: Path) -> None:
     assert violation_in(result)["case"] is None
 
 
+def test_a_seed_that_does_not_show_its_fault_is_a_miss() -> None:
+    words = ["replay", "--scenario", SMOKE, "--seed", 1, "--ops", 5, "--plant", FAULT]
+    result = invoked(*words)
+    assert result.exit_code == 7
+    assert f"planted fault {FAULT} was not caught" in result.stdout
+    assert invoked(*words, "--until", 3).exit_code == 0
+
+
 def test_runs_that_differ_are_not_deterministic(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,3 +64,15 @@ def test_digests_that_differ_outweigh_everything() -> None:
 def test_a_seed_that_promised_nothing_may_be_clean() -> None:
     result = a_result(7)
     assert judge(result, result.digest, None)[0] is Exit.CLEAN
+
+
+def test_a_planted_fault_that_is_not_caught_is_missed() -> None:
+    result = a_result(7)
+    status, said = judge(result, result.digest, None, "row-leaked")
+    assert status is Exit.MISSED
+    assert said.endswith("planted fault row-leaked was not caught")
+
+
+def test_a_planted_fault_that_is_caught_is_a_violation() -> None:
+    result = a_result(7, STORED)
+    assert judge(result, result.digest, None, "row-leaked")[0] is Exit.VIOLATION

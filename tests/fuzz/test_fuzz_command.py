@@ -107,6 +107,16 @@ def test_an_input_that_does_not_fail_is_clean(tmp_path: Path) -> None:
     assert not (tmp_path / "artifacts").exists()
 
 
+def test_an_input_that_does_not_show_its_fault_is_a_miss(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(a_failing_input("row-leaked"))
+    # There is no host tier in this scenario.
+    options = ["--scenario", str(SMOKE), "--plant", "backup-without-its-last-page"]
+    result = invoked(*options, "--replay", str(path))
+    assert result.exit_code == 7
+    assert "planted fault backup-without-its-last-page was not caught" in result.stdout
+
+
 # What a process tells -----------------------------------------------------------------------
 
 
