@@ -42,6 +42,12 @@ class Budget:
     deadline: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
+        # No count of executions would ever reach `nan`.
+        if not isinstance(self.executions_max, int):
+            raise TypeError(
+                f"Budget: executions_max is {self.executions_max!r}, but executions are counted; "
+                f"give a whole number, and a time as a deadline"
+            )
         if self.executions_max < 1:
             raise ValueError(
                 f"Budget: executions_max is {self.executions_max}, but the given sequence has to "
@@ -130,6 +136,7 @@ class Problem(Generic[T]):
 
     Raises:
         DoesNotFail: if `sequence` does not fail.
+        TypeError: if the predicate answers anything but True or False; from `try_` as well.
     """
 
     def __init__(
@@ -227,6 +234,11 @@ class Problem(Generic[T]):
 
     def _execute(self, proposed: tuple[T, ...], keys: tuple[Hashable, ...]) -> bool:
         failed = self._fails(proposed)
+        if not isinstance(failed, bool):
+            raise TypeError(
+                f"reduce: the predicate answered {failed!r} for a sequence of {len(proposed)} "
+                f"items; only True (it fails) or False can be remembered, so return bool(...) of it"
+            )
         self._verdicts[keys] = failed
         # Only smaller candidates get this far, so one that fails is certain to be accepted.
         length = len(proposed) if failed else len(self._best)

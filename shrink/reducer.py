@@ -54,15 +54,13 @@ def reduce(
     it before it answers False, so nothing is needed here for that. Likewise the last candidate
     for which it answered True is the best so far, should an exception end the reduction.
 
-    To go on after the budget has ended, reduce the result.
-
     Args:
         sequence: a sequence for which `fails` is true.
         fails: the predicate; deterministic. What it raises is not caught.
         order: the size of a sequence; smaller is better.
         key: identity of an item, for never running the same candidate twice.
         passes: cheapest first, such as `(truncate, delete_runs, delete_pairs)`.
-        budget: when to stop with the best so far.
+        budget: when to stop with the best so far; to go on, reduce the result.
         observer: told of each pass and each execution.
         ahead: where candidates can run before they are asked for; the result is the same.
         ends: of earlier reductions by the same predicate, order, key and passes; this one's are
@@ -74,7 +72,9 @@ def reduce(
 
     Raises:
         DoesNotFail: if `fails(sequence)` is false.
+        TypeError: if a pass has no name, or `fails` answers anything but True or False.
     """
+    _check(passes)
     problem = Problem(
         sequence, fails, order=order, key=key, budget=budget, observer=observer, ahead=ahead
     )
@@ -105,3 +105,17 @@ def reduce(
         passes_run=tuple(passes_run),
         complete=complete,
     )
+
+
+def _check(passes: Sequence[Pass[T]]) -> None:
+    if not isinstance(passes, Sequence):
+        raise TypeError(
+            f"reduce: passes is {passes!r}, but passes run again after any progress; give them as "
+            f"a list or a tuple"
+        )
+    for index, run in enumerate(passes):
+        if not hasattr(run, "__name__"):
+            raise TypeError(
+                f"reduce: passes[{index}] is {run!r}, which has no __name__ for progress and "
+                f"results; give it one, or wrap it in a function"
+            )

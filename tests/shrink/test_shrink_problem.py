@@ -1,7 +1,9 @@
 """The one door: what is accepted, what it costs, and when it closes."""
 
+import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -111,6 +113,24 @@ def test_the_deadline_is_asked_before_each_execution_but_the_first() -> None:
 def test_a_budget_without_the_first_execution_is_refused() -> None:
     with pytest.raises(ValueError, match=re.escape("executions_max is 0")):
         Budget(executions_max=0)
+
+
+@pytest.mark.parametrize("executions_max", [1.5, math.nan, math.inf, "9", None])
+def test_a_budget_that_is_no_number_of_executions_is_refused(executions_max: Any) -> None:
+    with pytest.raises(TypeError, match=rf"executions_max is {executions_max!r}, but .* counted"):
+        Budget(executions_max)
+
+
+@pytest.mark.parametrize("answer", [None, 1, [2]])
+def test_an_answer_that_is_no_verdict_is_refused(answer: Any) -> None:
+    def fails(candidate: Sequence[int]) -> bool:
+        verdict: bool = answer if len(candidate) < 3 else True
+        return verdict
+
+    problem = problem_of(Case((3, 1, 2), fails))
+    with pytest.raises(TypeError, match=re.escape(f"answered {answer!r} for a sequence of 2 ")):
+        problem.try_([1, 2])
+    assert problem.best == (3, 1, 2)
 
 
 def test_what_the_predicate_raises_leaves_the_best_alone() -> None:

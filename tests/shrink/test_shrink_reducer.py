@@ -1,7 +1,9 @@
 """What a reduction promises, whatever the predicate, and what it does when it may not finish."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from itertools import combinations, count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -291,3 +293,20 @@ def test_a_reduction_that_was_cut_short_is_no_end() -> None:
     case = Case(tuple(range(9)), needs(3, 5))
     assert not reduce_case(case, ALL, executions_max=4, ends=ends).complete
     assert not ends
+
+
+@pytest.mark.parametrize(
+    ("passes", "words"),
+    [
+        (iter(DELETIONS), "reduce: passes is <tuple_iterator"),
+        (
+            (truncate, partial(delete_runs)),
+            r"reduce: passes\[1\] is functools.partial.* no __name__",
+        ),
+    ],
+)
+def test_passes_that_cannot_be_named_or_run_again_are_refused(passes: Any, words: str) -> None:
+    recorder = Recorder(needs(3))
+    with pytest.raises(TypeError, match=words):
+        reduce_case(Case(tuple(range(9)), recorder), passes)
+    assert recorder.seen == []
