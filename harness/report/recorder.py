@@ -9,7 +9,7 @@ What is done with the notes is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from harness.case import Case
@@ -23,6 +23,7 @@ from harness.ops import Operation, Outcome
 from harness.report.recording import (
     FENCED,
     HELD,
+    Accounts,
     BandFrame,
     BindNote,
     Collision,
@@ -31,6 +32,7 @@ from harness.report.recording import (
     MoveNote,
     Recording,
     RunTime,
+    StepNote,
     Touch,
     WaitNote,
     WrongRead,
@@ -240,8 +242,8 @@ class RecordingRun(Run):
         )
         if before == ranks:
             ranks = before
-        frame = Frame(operation, outcome.value, self._answers, (first, notes.tick), ranks)
-        notes.frames.append(frame)
+        ticks, accounts = (first, notes.tick), _accounts(self.world)
+        notes.frames.append(Frame(operation, outcome.value, self._answers, ticks, ranks, accounts))
         return outcome
 
     def _check(self) -> list[Violation]:
@@ -256,6 +258,7 @@ class RecordingRun(Run):
         return Recording(
             setup=self.world.setup,
             granule=device.granule,
+            host_granules=tuple(device.host.granules),
             lanes=LANE_NAMES[:LANES],
             frames=tuple(notes.frames),
             launches=tuple(notes.launches),
@@ -307,6 +310,31 @@ def _bands(world: World, subject: Subject, before: Sequence[BandFrame]) -> tuple
         owners = tuple(subject.inverse_map(band)[: len(states)])
         frames.append(BandFrame(bytes(states), book.span, owners))
     return tuple(frames)
+
+
+def _accounts(world: World) -> Accounts:
+    """Who may still touch what."""
+    truth = world.truth
+    retired = truth.retired_through
+    touchable = [
+        {page: step for page, step in pending.items() if step > retired}
+        for pending in truth.pending
+    ]
+    return Accounts(
+        steps=tuple(_steps(world)),
+        uses=tuple(world.subjects[0].uses()),
+        touchable=tuple(touchable),
+        host=tuple(map(dict, truth.copies.holders)),
+    )
+
+
+def _steps(world: World) -> Iterator[StepNote]:
+    for step in world.steps:
+        state = "retired" if step.number <= world.truth.retired_through else "recorded"
+        yield StepNote(step.number, step.requests, state)
+    for launched in (world.open_step, world.unsynced_step):
+        if launched is not None:
+            yield StepNote(launched.number, launched.requests, "launched")
 
 
 def _places(

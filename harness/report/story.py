@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from harness.case import Case
 from harness.check import PROMISES
+from harness.ops import Complete, HostSync, IdleCheck
+from harness.report.accounts import StepRow, step_rows
 from harness.report.history import Entry, history, state_text
 from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
@@ -21,6 +23,9 @@ from harness.violation import AccessNote, Violation
 from harness.world import SubjectFactory
 
 SUBMISSION = "submission"
+
+TIMING = (Complete, HostSync, IdleCheck)
+"""Operations that let device work end before something has to wait for it."""
 
 
 class Side(NamedTuple):
@@ -83,7 +88,8 @@ class Story:
         sides: both accesses; one that went wrong; none.
         order: why nothing orders the two accesses, in a sentence; empty where it is no race.
         sink_bytes: bytes below the first band.
-        bands: the arena when the failure was seen, by the first rank's account.
+        bands: the arena when the failure was seen, by the states that the first rank gives pages.
+        steps: the last forward steps, and in which operation each became what.
         differences: where ranks do not agree.
     """
 
@@ -95,7 +101,19 @@ class Story:
     sides: tuple[Side, ...]
     order: str
     bands: tuple[BandRow, ...]
+    steps: tuple[StepRow, ...]
     differences: tuple[Difference, ...]
+
+    @property
+    def unclaimed_bytes(self) -> int:
+        """Bytes behind the sink that no band claimed when the failure was seen."""
+        claimed = sum((row.span[1] - row.span[0]) * row.page_bytes for row in self.bands)
+        return self.case.setup.total_bytes - self.case.setup.sink_bytes - claimed
+
+    @property
+    def are_bytes_held(self) -> bool:
+        """Whether the accesses are to bytes of the arena, which are live, pending or free."""
+        return all(side.note.holder in ("live", "pending", "free") for side in self.sides)
 
     @property
     def headline(self) -> str:
@@ -116,6 +134,18 @@ class Story:
     def promise(self) -> str:
         """What should have held."""
         return PROMISES.get(self.violation.check, "")
+
+    @property
+    def timing(self) -> str:
+        """Where the schedule departs from the default one, in a sentence."""
+        frames = enumerate(self.recording.frames)
+        early = [f"{at}" for at, frame in frames if isinstance(frame.operation, TIMING)]
+        begin = "Device work starts as early and ends as late as ordering allows"
+        if not early:
+            return f"{begin}; no operation here lets any end sooner"
+        if len(early) == 1:
+            return f"{begin}; only operation {early[0]} lets some end sooner"
+        return f"{begin}; only operations {', '.join(early)} let some end sooner"
 
     @property
     def marks(self) -> dict[int, str]:
@@ -141,6 +171,7 @@ def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Sto
         sides=sides,
         order=_order(sides) if recording.collision else "",
         bands=_band_rows(recording),
+        steps=step_rows(recording),
         differences=_differences(recording),
     )
 
