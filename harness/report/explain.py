@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.device.clock import LANES
+from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
 from harness.report.story import Story
 from harness.report.text import describe, wrapped
@@ -70,19 +72,24 @@ def edge_lines(
         ),
         *wrapped(
             "by rule      ",
-            f"{rule_text(test.story, test.rule)}: the same operations"
-            f" {became(test.story, by_rule)}",
+            f"{rule_text(test.rule)}: the same operations {became(test.story, by_rule)}",
         ),
     ]
 
 
-def rule_text(story: Story, rule: EdgeRule) -> str:
+def rule_text(rule: EdgeRule) -> str:
     """The edge for all accesses of its kinds."""
-    lanes = story.recording.lanes
+    any_stream, each_stream = _streams(rule.role, "any"), _streams(rule.awaited_role, "each")
     return (
-        f"before every {rule.kind} of the {lanes[rule.lane]} stream, it waits for the last"
-        f" {rule.awaited_kind} of the {lanes[rule.awaited_lane]} stream"
+        f"before every {rule.kind} of {any_stream}, it waits for the last"
+        f" {rule.awaited_kind} of {each_stream}"
     )
+
+
+def _streams(role: str, word: str) -> str:
+    """All streams of a role, with a word for where they are several."""
+    lanes = [lane for lane in range(LANES) if role_of(lane) == role]
+    return f"{word if len(lanes) > 1 else 'the'} {role} stream"
 
 
 def became(story: Story, found: Sequence[Violation]) -> str:
@@ -143,7 +150,7 @@ def explain_record(
         record |= {
             "gone_with_the_edge": story.violation.signature
             not in [violation.signature for violation in once],
-            "rule": rule_text(story, test.rule),
+            "rule": rule_text(test.rule),
             "seeds": {
                 "asked": seeds,
                 "tried": count.tried,

@@ -11,16 +11,27 @@ from click.testing import CliRunner, Result
 
 from harness.case import load_case, save_case
 from harness.cli import main
+from harness.device.clock import HOST, Access
+from harness.device.memory import WritePages
 from harness.faults.catalog import FAULTS
-from harness.report.edge import EdgeBetween, EdgeRule, edges_of, with_edge
-from harness.report.explain import became, seed_lines, story_lines, verdict
+from harness.report.edge import EdgeBetween, EdgedDevice, EdgeRule, edges_of, with_edge
+from harness.report.explain import became, rule_text, seed_lines, story_lines, verdict
+from harness.report.recorder import stand_below
 from harness.report.story import Story, tell
-from harness.runner import run_seed, run_trace
+from harness.runner import Run, run_seed, run_trace
 from harness.sweep.explaining import Count, EdgeWork, explaining
 from harness.sweep.jobs import Job
 from tests.cli.test_commands import record_of
 from tests.harness.lived_in import scenario
-from tests.report.stories import COMMAND, case_of, no_room, race, ranks_apart, table_race
+from tests.report.stories import (
+    COMMAND,
+    PLAIN,
+    case_of,
+    no_room,
+    race,
+    ranks_apart,
+    table_race,
+)
 from unikv.device.port import Stream
 
 
@@ -47,8 +58,8 @@ def test_another_edge_does_not_help() -> None:
     for wrong in (
         EdgeBetween(frozenset(number - 1 for number in one.earlier), one.later),
         EdgeBetween(one.later, one.earlier),
-        EdgeRule(rule.awaited_lane, rule.awaited_kind, rule.lane, rule.kind),
-        EdgeRule(rule.lane, rule.kind, rule.awaited_lane, "metadata"),
+        EdgeRule(rule.awaited_role, rule.awaited_kind, rule.role, rule.kind),
+        EdgeRule(rule.role, rule.kind, rule.awaited_role, "metadata"),
     ):
         assert race().violation.signature in signatures(race(), wrong)
 
@@ -56,7 +67,7 @@ def test_another_edge_does_not_help() -> None:
 def test_the_rule_names_kinds_and_streams() -> None:
     edges = edges_of(race())
     assert edges is not None
-    assert edges[1] == EdgeRule(Stream.SCHEDULE, "move", Stream.FORWARD, "body")
+    assert edges[1] == EdgeRule("schedule", "move", "forward", "body")
 
 
 def test_a_failure_that_is_no_race_has_no_edge() -> None:
@@ -72,26 +83,64 @@ def test_an_edge_leaves_a_run_without_faults_as_it_is() -> None:
     assert (plain.violations, plain.applied) == (edged.violations, edged.applied)
 
 
+def story_of_seed(plant: str, seed: int) -> Story | None:
+    """What a seed of the fault's scenario shows; None if it shows no race."""
+    name = FAULTS[plant].scenario
+    result = run_seed(scenario(name), name, seed, 200, plant=plant)
+    if not result.violations or result.violations[0].check != "ordering":
+        return None
+    case = msgspec.structs.replace(
+        race().case,
+        scenario=name,
+        scenario_data=scenario(name),
+        setup=result.setup,
+        seed=seed,
+        plant=plant,
+        operations=result.trace,
+        violation=result.violations[0],
+    )
+    story = tell(case, COMMAND)
+    assert story is not None
+    return story
+
+
 def first_race(plant: str) -> Story:
     """The first seed of the fault's scenario that collides, as it was found."""
-    name = FAULTS[plant].scenario
-    for seed in range(1, 40):
-        result = run_seed(scenario(name), name, seed, 200, plant=plant)
-        if result.violations and result.violations[0].check == "ordering":
-            case = msgspec.structs.replace(
-                race().case,
-                scenario=name,
-                scenario_data=scenario(name),
-                setup=result.setup,
-                seed=seed,
-                plant=plant,
-                operations=result.trace,
-                violation=result.violations[0],
-            )
-            story = tell(case, COMMAND)
-            assert story is not None
-            return story
-    raise AssertionError(f"{plant} shows no race")
+    found = filter(None, (story_of_seed(plant, seed) for seed in range(1, 40)))
+    story = next(found, None)
+    assert story is not None, f"{plant} shows no race"
+    return story
+
+
+def test_a_rule_of_one_peer_holds_for_every_peer() -> None:
+    plant = "send-behind-its-first-gate"
+    one, other = story_of_seed(plant, 17), story_of_seed(plant, 49)
+    assert one is not None
+    assert other is not None
+    assert [story.sides[1].launch.role for story in (one, other)] == ["peer 0", "peer 1"]
+    edges = edges_of(one)
+    assert edges is not None
+    assert signatures(other, edges[1]) == []
+
+
+def test_what_waits_for_peers_waits_for_each_of_them() -> None:
+    device = Run(PLAIN, None).world.device
+    edged = stand_below(device, EdgedDevice)
+    edged.edge, edged.marks, edged.count = EdgeRule("schedule", "move", "peer", "send"), {}, 0
+    touched = (Access(device.arena, (1,), False),)
+    for lane in (HOST + 1, HOST + 2):
+        edged.submit(lane, "send", 0, WritePages(()), touched)
+    edged.submit(Stream.SCHEDULE, "move", 0, WritePages(()), touched)
+    assert edged.clocks.clocks[Stream.SCHEDULE][HOST + 1 :] == [1, 1]
+
+
+def test_a_rule_says_of_which_streams_it_is() -> None:
+    assert rule_text(EdgeRule("peer", "send", "schedule", "move")) == (
+        "before every send of any peer stream, it waits for the last move of the schedule stream"
+    )
+    assert rule_text(EdgeRule("schedule", "zero", "peer", "send")).endswith(
+        "waits for the last send of each peer stream"
+    )
 
 
 @pytest.mark.slow
