@@ -28,6 +28,7 @@ from harness.shrinking import shrink_trace
 from harness.sweep.artifacts import command_folder, new_folder, write_files
 from harness.sweep.findings import replay_command
 from harness.sweep.patience import alarmed
+from harness.sweep.replay import seen
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
 from harness.world import SubjectFactory
@@ -91,11 +92,10 @@ class SeedRuns:
             case = load_case(self.stored)
             result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
             totals.add(result, 0.0)
-            if result.violations:
-                seen = msgspec.structs.replace(case, violation=result.violations[0])
-                raise BrokenPromise(
-                    render(seen, seen.violation, self._command(subject, self.stored))
-                )
+            found = seen(result.violations, case.violation)
+            if found is not None:
+                case = msgspec.structs.replace(case, violation=found)
+                raise BrokenPromise(render(case, found, self._command(subject, self.stored)))
             return totals
         name = self.test.rpartition("::")[2]
         if not isinstance(scenario, Scenario):

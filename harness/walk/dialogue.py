@@ -16,7 +16,7 @@ from rich.text import Text
 
 from harness.errors import InputError
 from harness.report.text import describe, render
-from harness.sweep.replay import CaseReplay
+from harness.sweep.replay import CaseReplay, seen
 from harness.sweep.verdict import Exit
 from harness.walk.tables import LISTS, RECORDS, Table, page
 from harness.walk.walk import Walk
@@ -192,9 +192,9 @@ class _Dialogue:
         return "\n".join(lines)
 
     def _report(self, arguments: list[str]) -> str:
-        if not self._walk.violations:
+        violation = seen(self._walk.violations, self._subject.stored.violation)
+        if violation is None:
             return "nothing is broken here"
-        violation = self._walk.violations[0]
         return render(self._subject.stored, violation, self._subject.command())
 
     def _page(self, arguments: list[str]) -> str:

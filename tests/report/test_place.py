@@ -41,6 +41,7 @@ def found_at(*sites: Site) -> list[str]:
         moves=recording.moves,
         runs=recording.runs,
         violations=(violation,),
+        violation=violation,
         collisions=(),
         wrong_read=None,
         submissions=recording.submissions,
