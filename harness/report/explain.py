@@ -12,8 +12,8 @@ from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
 from harness.report.story import Story
-from harness.report.text import describe, wrapped
-from harness.sweep.explaining import Count, Explaining
+from harness.report.text import counted, describe, wrapped
+from harness.sweep.explaining import EdgeProof
 from harness.violation import Violation
 
 OTHERS_MAX = 3
@@ -60,19 +60,17 @@ def no_edge_lines(story: Story) -> list[str]:
     ]
 
 
-def edge_lines(
-    test: Explaining, once: Sequence[Violation], by_rule: Sequence[Violation]
-) -> list[str]:
+def edge_lines(story: Story, proof: EdgeProof) -> list[str]:
     """What the same operations show with the edge."""
     return [
         "",
         *wrapped(
             "inserted     ",
-            f"a wait for the earlier access: the same operations {became(test.story, once)}",
+            f"a wait for the earlier access: the same operations {became(story, proof.once)}",
         ),
         *wrapped(
             "by rule      ",
-            f"{rule_text(test.rule)}: the same operations {became(test.story, by_rule)}",
+            f"{rule_text(proof.rule)}: the same operations {became(story, proof.by_rule)}",
         ),
     ]
 
@@ -105,13 +103,15 @@ def became(story: Story, found: Sequence[Violation]) -> str:
     return f"no longer fail in this way, but in another: {found[0].what}"
 
 
-def seed_lines(story: Story, seeds: range, operations: int, count: Count) -> list[str]:
+def seed_lines(story: Story, proof: EdgeProof) -> list[str]:
     """What further seeds show with the edge."""
-    case = story.case
+    case, count, asked = story.case, proof.count, len(proof.seeds)
+    cut = count.tried + count.deaths < asked
     text = (
-        f"{count.tried} of scenario {case.scenario} from {seeds[0]} on, {operations} operations"
-        f" each, planted fault {case.plant or 'none'}: {count.before} fail in this way without the"
-        f" edge, {count.after} with it"
+        f"{f'cut short: {count.tried} of {asked}' if cut else count.tried} of scenario"
+        f" {case.scenario} from {proof.seeds.start} on, {proof.operations} operations each,"
+        f" planted fault {case.plant or 'none'}: {count.before} fail in this way without the edge,"
+        f" {count.after} with it"
     )
     lines = wrapped("seeds        ", text)
     if count.deaths:
@@ -121,23 +121,40 @@ def seed_lines(story: Story, seeds: range, operations: int, count: Count) -> lis
         lines += wrapped(" " * 13, f"{others} fail in another way with it, most often as")
         for signature, times in count.otherwise.most_common(OTHERS_MAX):
             lines += wrapped(f"{' ' * 13}- ", f"{times} x {signature}")
-    lines += wrapped("verdict      ", verdict(count))
     return lines
 
 
-def verdict(count: Count) -> str:
-    """What the figures amount to, in a sentence."""
-    if not count.before:
-        return "no further seed fails in this way without the edge, so they prove nothing"
+def verdict_lines(story: Story, proof: EdgeProof) -> list[str]:
+    """What it all comes to."""
+    return wrapped("verdict      ", verdict(story, proof))
+
+
+def verdict(story: Story, proof: EdgeProof) -> str:
+    """What the same operations and the figures amount to, in a sentence, and never to more."""
+    count = proof.count
+    if _fails_alike(story, proof.by_rule):
+        return "the edge is not all of it: with it, the same operations still fail in this way"
     if count.after:
         return "the edge is not all of it: some seeds still fail in this way"
+    if not proof.seeds:
+        return "with the edge, the same operations do not fail in this way; no seed was tried"
+    if not count.before:
+        return "no seed that was tried fails in this way without the edge, so they prove nothing"
+    if proof.left:
+        return (
+            f"of {counted(count.before, 'seed')} that failed in this way without the edge, none"
+            f" does with it; of {len(proof.seeds)}, {proof.left} did not run to the end and prove"
+            f" nothing"
+        )
     return "the edge is the cause: with it, no seed fails in this way"
 
 
-def explain_record(
-    story: Story, test: Explaining | None, once: Sequence[Violation], seeds: int
-) -> dict[str, object]:
-    """The last line for programs; `seeds` is how many were asked for."""
+def _fails_alike(story: Story, found: Sequence[Violation]) -> bool:
+    return story.violation.signature in [violation.signature for violation in found]
+
+
+def explain_record(story: Story, proof: EdgeProof | None) -> dict[str, object]:
+    """The last line for programs; `proof` is None where no edge is missing."""
     record: dict[str, object] = {
         "command": "explain",
         "signature": story.violation.signature,
@@ -145,14 +162,13 @@ def explain_record(
         "missing_edge": story.violation.missing_edge,
         "places": [follow.place.title for follow in story.followed],
     }
-    if test is not None:
-        count = test.count
+    if proof is not None:
+        count = proof.count
         record |= {
-            "gone_with_the_edge": story.violation.signature
-            not in [violation.signature for violation in once],
-            "rule": rule_text(test.rule),
+            "gone_with_the_edge": not _fails_alike(story, proof.once),
+            "rule": rule_text(proof.rule),
             "seeds": {
-                "asked": seeds,
+                "asked": len(proof.seeds),
                 "tried": count.tried,
                 "failing_without_the_edge": count.before,
                 "failing_with_the_edge": count.after,

@@ -94,6 +94,32 @@ class Count:
     deaths: int
 
 
+@dataclass(frozen=True, slots=True)
+class EdgeProof:
+    """What came of an edge, so far as it was tried.
+
+    Attributes:
+        once: what the same operations show with the edge between their own two accesses.
+        by_rule: what they show with the same edge between all accesses of those kinds.
+        rule: that edge.
+        seeds: further seeds that were asked for; perhaps not all of them ended.
+        operations: of each of them.
+        count: what those that ended showed.
+    """
+
+    once: tuple[Violation, ...]
+    by_rule: tuple[Violation, ...]
+    rule: EdgeRule
+    seeds: range
+    operations: int
+    count: Count
+
+    @property
+    def left(self) -> int:
+        """Seeds that were asked for and did not run to their end."""
+        return len(self.seeds) - self.count.tried
+
+
 class Explaining:
     """The edge that a story says is missing, put to the test.
 
@@ -122,15 +148,15 @@ class Explaining:
         result = run_trace(case.setup, case.operations, plant=case.plant, build=with_edge(edge))
         return result.violations
 
-    def seeds(self, seeds: range, operations: int, workers: int, folder: Path) -> Iterator[int]:
-        """Run seeds without and with the rule; how many have ended, after each.
+    def seeds(self, proof: EdgeProof, workers: int, folder: Path) -> Iterator[int]:
+        """Run the seeds without and with the rule; how many have ended, after each.
 
         Raises:
             CrewError: if worker processes cannot start.
         """
-        work = EdgeWork(self.story.case, self.rule, operations)
+        work = EdgeWork(self.story.case, self.rule, proof.operations)
         plan = CrewPlan(workers, work, folder, CHUNK_JOBS, SILENCE_SECONDS_MAX)
-        queue = JobQueue(seed_jobs(seeds), closed=lambda: self.interrupts.seen)
+        queue = JobQueue(seed_jobs(proof.seeds), closed=lambda: self.interrupts.seen)
         with self.interrupts, crew_for(plan) as crew:
             for event in crew.events(queue, self.interrupts):
                 if isinstance(event, Died):

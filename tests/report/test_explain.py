@@ -19,8 +19,9 @@ from harness.report.explain import became, rule_text, seed_lines, story_lines, v
 from harness.report.recorder import stand_below
 from harness.report.story import Story, tell
 from harness.runner import Run, run_seed, run_trace
-from harness.sweep.explaining import Count, EdgeWork, explaining
+from harness.sweep.explaining import Count, EdgeProof, EdgeWork, explaining
 from harness.sweep.jobs import Job
+from harness.violation import Violation
 from tests.cli.test_commands import record_of
 from tests.harness.lived_in import scenario
 from tests.report.stories import (
@@ -177,25 +178,56 @@ def test_a_seed_is_run_without_and_with_the_edge() -> None:
     assert not any(signature == one.signature for ran in tried for one in ran.violations)
 
 
+def proof_of(count: Count, asked: int = 10, *, by_rule: tuple[Violation, ...] = ()) -> EdgeProof:
+    """What came of the edge of the small race, with such figures."""
+    edges = edges_of(race())
+    assert edges is not None
+    return EdgeProof((), by_rule, edges[1], range(8, 8 + asked), 60, count)
+
+
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("what", "said"),
     [
-        (Count(10, 0, 0, Counter(), 0), "they prove nothing"),
-        (Count(10, 3, 1, Counter(), 0), "the edge is not all of it"),
-        (Count(10, 3, 0, Counter(), 0), "the edge is the cause"),
+        (proof_of(Count(10, 0, 0, Counter(), 0)), "they prove nothing"),
+        (proof_of(Count(10, 3, 1, Counter(), 0)), "the edge is not all of it: some seeds"),
+        (proof_of(Count(10, 3, 0, Counter(), 0)), "the edge is the cause"),
+        (proof_of(Count(0, 0, 0, Counter(), 0), 0), "no seed was tried"),
+        (proof_of(Count(4, 3, 1, Counter(), 0)), "the edge is not all of it: some seeds"),
+        (
+            proof_of(Count(4, 3, 0, Counter(), 0)),
+            "of 3 seeds that failed in this way without the edge, none does with it; of 10, 6 did"
+            " not run to the end and prove nothing",
+        ),
+        (proof_of(Count(9, 3, 0, Counter(), 1)), "of 10, 1 did not run to the end"),
+        (
+            proof_of(Count(10, 3, 0, Counter(), 0), by_rule=(race().violation,)),
+            "the edge is not all of it: with it, the same operations still fail",
+        ),
     ],
 )
-def test_figures_come_to_a_verdict(count: Count, said: str) -> None:
-    assert said in verdict(count)
+def test_figures_come_to_no_more_than_they_prove(what: EdgeProof, said: str) -> None:
+    assert said in verdict(race(), what)
 
 
 def test_other_failures_are_counted_by_their_kind() -> None:
-    count = Count(10, 3, 0, Counter({"ordering | a": 2, "ledger | b": 1}), 1)
-    text = "\n".join(seed_lines(race(), range(8, 18), 60, count))
-    assert "10 of scenario smoke from 8 on, 60 operations each" in text
+    count = Count(9, 3, 0, Counter({"ordering | a": 2, "ledger | b": 1}), 1)
+    text = "\n".join(seed_lines(race(), proof_of(count)))
+    assert "seeds        9 of scenario smoke from 8 on, 60 operations each" in text
     assert "3 fail in another way" in text
     assert "- 2 x ordering | a" in text
     assert "1 ended their process" in text
+
+
+def test_who_ends_it_early_is_told_how_far_it_came(tmp_path: Path) -> None:
+    test = explaining(table_race())
+    assert test is not None
+    asked = EdgeProof((), (), test.rule, range(1, 9), 40, test.count)
+    for ended in test.seeds(asked, 1, tmp_path):
+        test.interrupts.seen = ended == 2
+    assert test.count.tried == 2
+    text = " ".join(" ".join(seed_lines(table_race(), asked)).split())
+    assert "cut short: 2 of 8 of scenario smoke" in text
+    assert "the edge is the cause" not in verdict(table_race(), asked)
 
 
 def test_an_explanation_tells_cause_accesses_and_history() -> None:
@@ -253,6 +285,7 @@ def test_the_program_explains_a_race(stored: Path, tmp_path: Path) -> None:
 def test_without_seeds_no_folder_is_made(stored: Path, tmp_path: Path) -> None:
     result = explained(tmp_path, stored, "--seeds", "0")
     assert result.exit_code == 1
+    assert "no seed was tried" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["min.json"]
 
 
