@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.case import Case
 from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
 from harness.report.story import Story
 from harness.report.text import counted, describe, wrapped
-from harness.sweep.explaining import EdgeProof
+from harness.sweep.explaining import EdgeProof, drawn_for
 from harness.violation import Violation
 
 OTHERS_MAX = 3
@@ -113,7 +114,7 @@ def seed_lines(story: Story, proof: EdgeProof) -> list[str]:
         f" planted fault {case.plant or 'none'}: {count.before} fail in this way without the edge,"
         f" {count.after} with it"
     )
-    lines = wrapped("seeds        ", text)
+    lines = wrapped("seeds        ", text) + wrapped(" " * 13, drawn_text(case))
     if count.deaths:
         lines += wrapped(" " * 13, f"{count.deaths} ended their process")
     others = sum(count.otherwise.values())
@@ -122,6 +123,21 @@ def seed_lines(story: Story, proof: EdgeProof) -> list[str]:
         for signature, times in count.otherwise.most_common(OTHERS_MAX):
             lines += wrapped(f"{' ' * 13}- ", f"{times} x {signature}")
     return lines
+
+
+def drawn_text(case: Case) -> str:
+    """How further seeds are drawn, and whether the case's own was drawn alike."""
+    drawn = drawn_for(case)
+    ranks = counted(drawn.ranks or case.scenario_data.ranks, "rank")
+    how = f"strategy {drawn.strategy}, {ranks}"
+    if case.drawn is None:
+        return f"drawn by {how}; the case does not say how its own seed was drawn"
+    if drawn.traffic:
+        return (
+            f"drawn by {how}, as the case's own, but its requests were those recorded in"
+            f" {drawn.traffic}, which a case does not hold"
+        )
+    return f"drawn as the case's own: {how}"
 
 
 def verdict_lines(story: Story, proof: EdgeProof) -> list[str]:

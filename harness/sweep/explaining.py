@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.case import Case
+from harness.case import Case, Drawn
 from harness.report.edge import Edge, EdgeBetween, EdgeRule, edges_of, with_edge
 from harness.report.story import Story
 from harness.runner import Run, RunFactory, run_seed, run_trace
@@ -29,6 +29,9 @@ SILENCE_SECONDS_MAX = 180.0
 """Wall time after which a seed hangs."""
 
 CHUNK_JOBS = 4
+
+UNKNOWN = Drawn(strategy="swarm", ranks=None, traffic="")
+"""How seeds are drawn where a case does not say how its own was."""
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -47,7 +50,10 @@ class Tried(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EdgeWork:
-    """Runs seeds of a case's scenario, with its planted fault, without and with an edge."""
+    """Runs seeds of a case's scenario, with its planted fault, without and with an edge.
+
+    They are drawn as the case's own was, where that is known, but for recorded traffic.
+    """
 
     case: Case
     rule: EdgeRule
@@ -60,13 +66,15 @@ class EdgeWork:
         return Tried(digest, tuple(violation.signature for violation in before), after)
 
     def _run(self, seed: int, build: RunFactory) -> tuple[tuple[Violation, ...], str]:
-        case = self.case
+        case, drawn = self.case, drawn_for(self.case)
         result = run_seed(
             case.scenario_data,
             case.scenario,
             seed,
             self.operations,
             plant=case.plant,
+            ranks=drawn.ranks,
+            strategy=drawn.strategy,
             build=build,
         )
         return result.violations, result.digest
@@ -74,6 +82,11 @@ class EdgeWork:
     def name(self, job: Job) -> str:
         """The scenario's name."""
         return self.case.scenario
+
+
+def drawn_for(case: Case) -> Drawn:
+    """How more seeds of a case are drawn."""
+    return UNKNOWN if case.drawn is None else case.drawn
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_case, save_case
+from harness.case import Drawn, load_case, save_case
 from harness.errors import InputError
 from harness.runner import run_trace
 from harness.seed_runs import BrokenPromise, SeedRuns
@@ -193,3 +193,10 @@ def test_a_stored_case_is_told_of_what_it_was_stored_for(tmp_path: Path) -> None
     with pytest.raises(BrokenPromise) as raised:
         seed_runs(tmp_path, tmp_path / "min.json")(SMOKE)
     assert violation.missing_edge in " ".join(str(raised.value).split())
+
+
+def test_a_case_says_how_its_seed_was_drawn(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled, strategy="random", ranks=1)
+    (stored,) = tmp_path.glob("pytest-*/*/min.json")
+    assert load_case(stored).drawn == Drawn(strategy="random", ranks=1, traffic="")
