@@ -14,6 +14,7 @@ from harness.options import SEED_MAX
 from harness.report.explain import (
     edge_lines,
     explain_record,
+    missed_record,
     no_edge_lines,
     seed_lines,
     story_lines,
@@ -50,6 +51,8 @@ def explain(
     story = tell(subject.stored, subject.command())
     if story is None:
         screen.say(f"no longer fails as it was stored: {subject.stored.violation.signature}")
+        if as_json:
+            screen.say(msgspec.json.encode(missed_record(subject.stored)).decode())
         return Exit.MISSED
     for line in ["", *story_lines(story)]:
         screen.say(line)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from harness.case import Case
 from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
 from harness.report.story import Story
-from harness.report.text import counted, describe, wrapped
+from harness.report.text import counted, describe, step_text, wrapped
+from harness.report.touched import touched_text
 from harness.sweep.explaining import EdgeProof, drawn_for
 from harness.violation import Violation
 
@@ -28,8 +31,9 @@ def story_lines(story: Story) -> list[str]:
     lines += wrapped("promise      ", story.promise)
     for side in story.sides:
         ran = ", ".join(dict.fromkeys(side.ran))
-        where = f"{side.note.kind} on the {side.note.stream} stream, {side.lane}; {ran}"
+        where = f"{side.note.kind}, {step_text(side.note)}, {side.lane}; {ran}"
         lines += wrapped(f"{side.when:13}", where)
+        lines += wrapped(" " * 13, touched_text(story, side))
         lines += wrapped(" " * 13, f"op {side.launch.operation}  {side.operation}")
     if violation.missing_edge:
         lines += wrapped("missing edge ", violation.missing_edge)
@@ -173,9 +177,15 @@ def explain_record(story: Story, proof: EdgeProof | None) -> dict[str, object]:
     """The last line for programs; `proof` is None where no edge is missing."""
     record: dict[str, object] = {
         "command": "explain",
+        "fails": True,
         "signature": story.violation.signature,
         "cause": story.violation.what,
         "missing_edge": story.violation.missing_edge,
+        "accesses": [
+            msgspec.structs.asdict(side.note)
+            | {"when": side.when, "touched": touched_text(story, side)}
+            for side in story.sides
+        ],
         "places": [follow.place.title for follow in story.followed],
     }
     if proof is not None:
@@ -183,12 +193,21 @@ def explain_record(story: Story, proof: EdgeProof | None) -> dict[str, object]:
         record |= {
             "gone_with_the_edge": not _fails_alike(story, proof.once),
             "rule": rule_text(proof.rule),
+            "gone_with_the_rule": not _fails_alike(story, proof.by_rule),
+            "verdict": verdict(story, proof),
             "seeds": {
+                "drawn": drawn_text(story.case),
                 "asked": len(proof.seeds),
                 "tried": count.tried,
                 "failing_without_the_edge": count.before,
                 "failing_with_the_edge": count.after,
                 "failing_otherwise": sum(count.otherwise.values()),
+                "deaths": count.deaths,
             },
         }
     return record
+
+
+def missed_record(case: Case) -> dict[str, object]:
+    """The last line for programs where a case does not fail as it was stored."""
+    return {"command": "explain", "fails": False, "signature": case.violation.signature}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from harness.report.edge import EdgeBetween, EdgedDevice, EdgeRule, edges_of, wi
 from harness.report.explain import became, rule_text, seed_lines, story_lines, verdict
 from harness.report.recorder import stand_below
 from harness.report.story import Story, tell
+from harness.report.touched import touched_text
 from harness.runner import Run, run_seed, run_trace
 from harness.sweep.explaining import Count, EdgeProof, EdgeWork, explaining
 from harness.sweep.jobs import Job
@@ -32,6 +34,8 @@ from tests.report.stories import (
     race,
     ranks_apart,
     table_race,
+    under_a_copy,
+    wrong_read,
 )
 from unikv.device.port import Stream
 
@@ -236,6 +240,48 @@ def test_an_explanation_tells_cause_accesses_and_history() -> None:
         assert part in text
 
 
+def test_an_access_is_told_with_its_step_and_its_ids() -> None:
+    text = "\n".join(story_lines(race()))
+    assert (
+        "earlier      body write, step 1, launch #2 of the forward stream; not started\n"
+        "             page 1 (id 2) of band 'full'\n"
+        "             op 5  Launch"
+    ) in text
+    assert (
+        "later        move read, no step, launch #8 of the schedule stream; not started\n"
+        "             page 1 (id 2) of band 'full'\n"
+        "             op 8  Flush"
+    ) in text
+
+
+def test_what_is_read_is_of_the_owner_before_and_what_is_written_of_the_one_behind() -> None:
+    story, frames = race(), race().recording.frames
+    # Page 1 is id 2's until the last operation, and id 1's behind it.
+    (band,) = frames[-1].ranks[0]
+    after = frames[-1]._replace(ranks=((band._replace(owners=(0, 1, 2)),),))
+    story = replace(story, recording=replace(story.recording, frames=(*frames[:-1], after)))
+    read = story.sides[1]
+    write = read._replace(note=msgspec.structs.replace(read.note, kind="move write"))
+    assert touched_text(story, read) == "page 1 (id 2) of band 'full'"
+    assert touched_text(story, write) == "page 1 (id 1) of band 'full'"
+
+
+def test_an_id_is_looked_for_on_both_sides_of_an_operation() -> None:
+    story = under_a_copy()
+    page_1 = [frame.ranks[0][0].owners[1] for frame in story.recording.frames[4:]]
+    assert page_1 == [1, 0, 1]
+    texts = [touched_text(story, side) for side in story.sides]
+    assert texts == ["page 1 (id 1) of band 'full'"] * 2
+
+
+def test_what_is_no_page_is_told_by_its_place() -> None:
+    for story, title in (
+        (table_race(), "page map entry 1 of band 'full'"),
+        (wrong_read(), "request row 0"),
+    ):
+        assert {touched_text(story, side) for side in story.sides} == {title}
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -276,10 +322,20 @@ def test_the_program_explains_a_race(stored: Path, tmp_path: Path) -> None:
     text = " ".join(result.stdout.split())
     assert "a wait for the earlier access: the same operations no longer fail" in text
     record: dict[str, Any] = record_of(result)
-    assert record["gone_with_the_edge"] is True
+    assert record["gone_with_the_edge"] is record["gone_with_the_rule"] is record["fails"] is True
+    assert record["verdict"] == "the edge is the cause: with it, no seed fails in this way"
     assert record["seeds"]["tried"] == 6
     assert record["seeds"]["failing_without_the_edge"] > 0
-    assert record["seeds"]["failing_with_the_edge"] == 0
+    assert record["seeds"]["failing_with_the_edge"] == record["seeds"]["deaths"] == 0
+    assert record["accesses"][0] == {
+        "when": "earlier",
+        "kind": "metadata read",
+        "stream": "forward",
+        "operation": 2,
+        "step": 1,
+        "holder": "map",
+        "touched": "page map entry 1 of band 'full'",
+    }
 
 
 def test_without_seeds_no_folder_is_made(stored: Path, tmp_path: Path) -> None:
@@ -300,9 +356,11 @@ def test_what_is_no_race_gets_no_edge(tmp_path: Path) -> None:
 def test_a_case_that_no_longer_fails_is_missed(stored: Path, tmp_path: Path) -> None:
     path = tmp_path / "repaired.json"
     save_case(path, msgspec.structs.replace(load_case(stored), plant=None))
-    result = explained(tmp_path, path)
+    result = explained(tmp_path, path, "--json")
     assert result.exit_code == 7
     assert "no longer fails as it was stored: ordering" in result.stdout
+    signature = load_case(stored).violation.signature
+    assert record_of(result) == {"command": "explain", "fails": False, "signature": signature}
 
 
 def test_a_case_of_an_unknown_fault_is_refused(stored: Path, tmp_path: Path) -> None:
