@@ -14,6 +14,7 @@ from harness.case import Case
 from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
+from harness.report.history import deeds
 from harness.report.story import Story
 from harness.report.text import counted, describe, step_text, wrapped
 from harness.report.touched import touched_text
@@ -50,17 +51,48 @@ def story_lines(story: Story) -> list[str]:
         for name, ranks in story.differences:
             both = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(ranks))
             lines += wrapped(f"{FACT_INDENT}- ", f"{name}: {both}")
+    return lines if _is_placed(story) else lines + _last_lines(story)
+
+
+def _is_placed(story: Story) -> bool:
+    """Whether there is a history, or a difference of ranks, to look at."""
+    return bool(story.differences) or any(follow.entries for follow in story.followed)
+
+
+def _last_lines(story: Story) -> list[str]:
+    """Where a failure is nowhere: what its operation did, and what every band claims behind it."""
+    at = len(story.recording.frames) - 1
+    frame = story.recording.frames[at]
+    (done,) = deeds(story.recording, at)
+    lines = ["", f"what its operation did{'' if done else ': nothing on the device'}"]
+    lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
+    for text in (*done, *(f"the allocator answers {answer}" for answer in frame.answers)):
+        lines += wrapped(f"{FACT_INDENT}- ", text)
+    lines += ["", "bands behind it"]
+    for row in story.bands:
+        low, high = row.span
+        text = (
+            f"{row.name}: pages {low}..{high}: {row.live} live, {counted(row.holes, 'hole')},"
+            f" {row.pending} pending, {row.fixed} fixed; {row.gap_bytes} bytes free behind it"
+        )
+        lines += wrapped(f"{FACT_INDENT}- ", text)
     return lines
 
 
 def no_edge_lines(story: Story) -> list[str]:
-    """Why nothing is put to the test."""
+    """Why nothing is put to the test, and what there is to look at instead."""
+    shown = []
+    if any(follow.entries for follow in story.followed):
+        shown.append("the history")
+    if story.differences:
+        shown.append("where the ranks differ")
+    there = " and ".join(shown or ["what its operation did and the bands behind it"])
     return [
         "",
         *wrapped(
             "inserted     ",
             f"nothing: {story.violation.check} is no promise of order, so no edge is missing;"
-            " look at the history and at what the sentence compares",
+            f" look at what the sentence compares, and at {there}",
         ),
     ]
 

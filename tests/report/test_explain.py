@@ -16,7 +16,14 @@ from harness.device.clock import HOST, Access
 from harness.device.memory import WritePages
 from harness.faults.catalog import FAULTS
 from harness.report.edge import EdgeBetween, EdgedDevice, EdgeRule, edges_of, with_edge
-from harness.report.explain import became, rule_text, seed_lines, story_lines, verdict
+from harness.report.explain import (
+    became,
+    no_edge_lines,
+    rule_text,
+    seed_lines,
+    story_lines,
+    verdict,
+)
 from harness.report.recorder import stand_below
 from harness.report.story import Story, tell
 from harness.report.touched import touched_text
@@ -272,6 +279,27 @@ def test_an_id_is_looked_for_on_both_sides_of_an_operation() -> None:
     assert page_1 == [1, 0, 1]
     texts = [touched_text(story, side) for side in story.sides]
     assert texts == ["page 1 (id 1) of band 'full'"] * 2
+
+
+def test_without_an_edge_it_says_what_else_there_is_to_look_at() -> None:
+    placed = " ".join(" ".join(no_edge_lines(wrong_read())).split())
+    assert placed.endswith("look at what the sentence compares, and at the history")
+    apart = " ".join(" ".join(no_edge_lines(ranks_apart())).split())
+    assert apart.endswith("and at the history and where the ranks differ")
+    nowhere = " ".join(" ".join(no_edge_lines(no_room())).split())
+    assert nowhere.endswith("and at what its operation did and the bands behind it")
+
+
+def test_a_failure_that_is_nowhere_has_its_operation_and_the_bands() -> None:
+    assert [follow for follow in no_room().followed if follow.entries] == []
+    lines = story_lines(no_room())
+    at = lines.index("what its operation did: nothing on the device")
+    assert lines[at + 1] == "  !    5 Relieve(pages=1, slots=0)"
+    assert lines[-2:] == [
+        "bands behind it",
+        "         - full: pages 1..3: 0 live, 0 holes, 2 pending, 0 fixed; 0 bytes free behind it",
+    ]
+    assert "bands behind it" not in story_lines(race())
 
 
 def test_what_is_no_page_is_told_by_its_place() -> None:
