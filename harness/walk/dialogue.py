@@ -29,7 +29,7 @@ DRAWING_WIDTH = 160
 HELP: Mapping[str, str] = {
     "next [N]": "apply one operation, or N",
     "back [N]": "take one back, or N: everything before is run again",
-    "go N": "go to where N operations are applied",
+    "go N": "go to where operation N is applied; they count from 0, as in the reports",
     "failure": "go to where a promise is broken",
     "list": "the operations around here",
     "report": "what is broken here, as a report",
@@ -38,7 +38,7 @@ HELP: Mapping[str, str] = {
     "request NAME, step N, copy NAME, transfer NAME": "everything about one of them",
     "page BAND N": "everything about one page",
     "show ...": "the same as what follows it, as in show page BAND N",
-    "help": "this list; n, b, g, f, l, r, p, h and q stand for words, an empty line for next",
+    "help": "this list; n, b, g, f, l, r, p, h or ? and q stand for words, an empty line for next",
     "quit": "stop here; the end of the input does too",
 }
 """Commands, each with what it does."""
@@ -52,9 +52,10 @@ LETTERS: Mapping[str, str] = {
     "r": "report",
     "p": "page",
     "h": "help",
+    "?": "help",
     "q": "quit",
 }
-"""What one letter stands for; an empty line is `next`."""
+"""What one character stands for; an empty line is `next`."""
 
 
 class Talk(Protocol):
@@ -139,12 +140,17 @@ class _Dialogue:
 
     def prompt(self) -> str:
         """Where we are, in a few characters."""
-        return f"[{self._walk.at} of {len(self._walk.operations)}] "
+        return f"[{self._where()}] "
+
+    def _where(self) -> str:
+        """The operation that was applied last, by its number in the reports."""
+        last = len(self._walk.operations) - 1
+        return f"op {self._walk.at - 1} of {last}" if self._walk.at else f"before op 0 of {last}"
 
     def place(self) -> str:
         """The last operation, what came of it, and the next one."""
         walk = self._walk
-        lines = [f"at {walk.at} of {len(walk.operations)} operations"]
+        lines = [f"at {self._where()}"]
         if walk.at:
             done = describe(walk.operations[walk.at - 1])
             lines.append(f"  done  {walk.at - 1:4}  {done}: {walk.outcomes[-1].value}")
@@ -174,8 +180,8 @@ class _Dialogue:
 
     def _go(self, arguments: list[str]) -> str:
         if not arguments:
-            raise InputError("go: no number: want how many operations to have applied")
-        return self._go_to(_number("go", arguments))
+            raise InputError("go: no number: want that of an operation; they count from 0")
+        return self._go_to(_number("go", arguments) + 1)
 
     def _failure(self, arguments: list[str]) -> str:
         self._walk.go_to_failure()
@@ -187,7 +193,7 @@ class _Dialogue:
         lines = []
         for at in range(low, high):
             ended = f": {walk.outcomes[at].value}" if at < walk.at else ""
-            mark = ">" if at == walk.at else " "
+            mark = ">" if at == walk.at - 1 else " "
             lines.append(f"{mark} {at:5}  {describe(walk.operations[at])}{ended}")
         return "\n".join(lines)
 

@@ -140,11 +140,26 @@ def test_a_script_walks_to_the_failure(path: Path, case: Case) -> None:
     assert result.exit_code == 1
     assert f"BROKEN      {case.violation.check}: " in result.stdout
     assert "missing edge" in result.stdout
-    assert f"[{len(case.operations) - 1} of {len(case.operations)}] quit" in result.stdout
+    last = len(case.operations) - 1
+    assert f"[op {last - 1} of {last}] quit" in result.stdout
 
 
 def test_a_walk_that_saw_no_failure_is_clean(path: Path) -> None:
     assert walked(path, "next", "quit").exit_code == 0
+
+
+def test_operations_have_the_numbers_of_the_reports(path: Path, case: Case) -> None:
+    last = len(case.operations) - 1
+    result = walked(path, f"go {last}", "back 999", "go 0", "list", "quit")
+    first, final = case.operations[0], case.operations[-1]
+    assert f"at op {last} of {last}\n  done  {last:4}  {final!r}" in result.stdout
+    assert f"[before op 0 of {last}] go 0" in result.stdout
+    assert f"at op 0 of {last}\n  done     0  {first!r}" in result.stdout
+    assert f">     0  {first!r}" in result.stdout
+
+
+def test_a_question_mark_asks_for_help(path: Path) -> None:
+    assert "go to where operation N is applied" in walked(path, "?").stdout
 
 
 def test_a_walk_that_went_nowhere_ran_nothing(path: Path) -> None:
@@ -187,7 +202,7 @@ def test_show_may_stand_before_what_is_shown(path: Path) -> None:
 
 def test_until_is_where_a_walk_begins(path: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(path), "--step", "--until", "4"], input="q\n")
-    assert "[5 of " in result.stdout
+    assert "[op 4 of " in result.stdout
 
 
 def test_a_seed_cannot_be_walked() -> None:
