@@ -30,7 +30,7 @@ HELP: Mapping[str, str] = {
     "next [N]": "apply one operation, or N",
     "back [N]": "take one back, or N: everything before is run again",
     "go N": "go to where operation N is applied; they count from 0, as in the reports",
-    "failure": "go to where a promise is broken",
+    "failure": "go to where a promise is broken, or to the end",
     "list": "the operations around here",
     "report": "what is broken here, as a report",
     "bands, requests, steps, copies, transfers, prefixes, streams": "what there is now",
@@ -74,8 +74,8 @@ def walk_through(talk: Talk, subject: CaseReplay) -> Exit:
     """Walk along a case as the other side says.
 
     Returns:
-        VIOLATION if a broken promise was seen on the way, CLEAN if not, NOTHING_RAN if nobody
-        went anywhere.
+        VIOLATION if a broken promise was seen on the way, MISSED if the end was reached without
+        one, CLEAN if nobody went so far, NOTHING_RAN if nobody went anywhere.
     """
     walk = Walk(subject.stored, subject.plant)
     if subject.until is not None:
@@ -158,7 +158,12 @@ class _Dialogue:
             lines.append(f"  BROKEN      {violation.check}: {violation.what}")
         if walk.at < len(walk.operations) and not walk.violations:
             lines.append(f"  next  {walk.at:4}  {describe(walk.operations[walk.at])}")
+        if self._is_clean_end():
+            lines.append(f"  no longer fails; stored: {self._subject.stored.violation.signature}")
         return "\n".join(lines)
+
+    def _is_clean_end(self) -> bool:
+        return self._walk.at == len(self._walk.operations) and not self._walk.violations
 
     def _go_to(self, at: int) -> str:
         self._walk.go(at)
@@ -168,6 +173,8 @@ class _Dialogue:
         """What is seen on coming here."""
         if self._walk.violations:
             self.verdict = Exit.VIOLATION
+        elif self._is_clean_end():
+            self.verdict = Exit.MISSED
         elif self._walk.at and self.verdict is Exit.NOTHING_RAN:
             self.verdict = Exit.CLEAN
         return self.place()

@@ -148,6 +148,28 @@ def test_a_walk_that_saw_no_failure_is_clean(path: Path) -> None:
     assert walked(path, "next", "quit").exit_code == 0
 
 
+@pytest.fixture
+def repaired(case: Case, tmp_path: Path) -> Path:
+    """The case without its fault, as a file."""
+    save_case(tmp_path / "repaired.json", msgspec.structs.replace(case, plant=None))
+    return tmp_path / "repaired.json"
+
+
+@pytest.mark.parametrize("line", ["failure", "next 999", "go 999", "failure\nback 2"])
+def test_a_walk_to_the_end_of_what_no_longer_fails_says_so(
+    line: str, repaired: Path, case: Case
+) -> None:
+    result = walked(repaired, line, "quit")
+    assert result.exit_code == 7
+    assert f"  no longer fails; stored: {case.violation.signature}\n" in result.stdout
+
+
+def test_who_stops_before_the_end_has_seen_nothing(repaired: Path) -> None:
+    result = walked(repaired, "next 3", "quit")
+    assert result.exit_code == 0
+    assert "no longer fails" not in result.stdout
+
+
 def test_operations_have_the_numbers_of_the_reports(path: Path, case: Case) -> None:
     last = len(case.operations) - 1
     result = walked(path, f"go {last}", "back 999", "go 0", "list", "quit")
