@@ -251,7 +251,10 @@ def replay(
 def explain(
     *, case: str, seeds: int, ops: int, jobs: int | None, artifacts: str, as_json: bool
 ) -> Exit:
-    """Say why a stored CASE fails, add the missing edge to the model, and see what still fails."""
+    """Say why a stored CASE fails, add the missing edge to the model, and see what still fails.
+
+    The status is 1 for a CASE that fails, whatever the edge changes: that is in the verdict.
+    """
     from harness.explain import explain as run_explain
     from harness.sweep.loading import load_replay
 

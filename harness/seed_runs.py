@@ -15,7 +15,7 @@ from typing import cast
 
 import msgspec
 
-from harness.case import CASE_VERSION, Case, load_case, save_case
+from harness.case import CASE_VERSION, Case, Drawn, load_case, save_case
 from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
 from harness.ops import Operation
@@ -28,6 +28,7 @@ from harness.shrinking import shrink_trace
 from harness.sweep.artifacts import command_folder, new_folder, write_files
 from harness.sweep.findings import replay_command
 from harness.sweep.patience import alarmed
+from harness.sweep.replay import seen
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
 from harness.world import SubjectFactory
@@ -91,11 +92,10 @@ class SeedRuns:
             case = load_case(self.stored)
             result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
             totals.add(result, 0.0)
-            if result.violations:
-                seen = msgspec.structs.replace(case, violation=result.violations[0])
-                raise BrokenPromise(
-                    render(seen, seen.violation, self._command(subject, self.stored))
-                )
+            found = seen(result.violations, case.violation)
+            if found is not None:
+                case = msgspec.structs.replace(case, violation=found)
+                raise BrokenPromise(render(case, found, self._command(subject, self.stored)))
             return totals
         name = self.test.rpartition("::")[2]
         if not isinstance(scenario, Scenario):
@@ -105,7 +105,8 @@ class SeedRuns:
             result = run(seed, operations, ranks=ranks, strategy=strategy)
             totals.add(result, 0.0)
             if result.violations:
-                case = _case(scenario, result, plant)
+                drawn = Drawn(strategy=strategy, ranks=ranks, traffic="")
+                case = _case(scenario, result, plant, drawn)
                 raise BrokenPromise(self._written(case, subject))
         return totals
 
@@ -129,7 +130,7 @@ class SeedRuns:
         return f"python -m pytest {shlex.join([self.test, '--unikv-replay', str(path)])}"
 
 
-def _case(scenario: Scenario, result: SeedResult, plant: str | None) -> Case:
+def _case(scenario: Scenario, result: SeedResult, plant: str | None, drawn: Drawn) -> Case:
     return Case(
         version=CASE_VERSION,
         unikv=__version__,
@@ -140,6 +141,7 @@ def _case(scenario: Scenario, result: SeedResult, plant: str | None) -> Case:
         plant=plant,
         operations=result.trace,
         violation=result.violations[0],
+        drawn=drawn,
     )
 
 

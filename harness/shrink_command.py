@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.case import Case
 from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, shrunk_lines
@@ -66,6 +67,8 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
             shrunk = shrinking.run(Watch(shrinking, show))
     except DoesNotFail:
         screen.say(f"{path}: does not fail with its signature any more; nothing was written")
+        if as_json:
+            screen.say(msgspec.json.encode(_begin(path, case) | {"fails": False}).decode())
         return Exit.MISSED
     for line in _lines(shrunk):
         screen.say(line)
@@ -119,12 +122,19 @@ def _lines(shrunk: Shrunk) -> list[str]:
     ]
 
 
-def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
+def _begin(path: Path, case: Case) -> dict[str, object]:
+    """What the last line says of every case."""
     return {
         "command": "shrink",
         "case": str(path),
+        "signature": case.violation.signature,
+    }
+
+
+def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
+    return _begin(path, shrunk.case) | {
+        "fails": True,
         "smaller": str(shrunk.path),
-        "signature": shrunk.case.violation.signature,
         "operations": shrunk.operations,
         "shrunk_operations": len(shrunk.case.operations),
         "executions": shrunk.executions,

@@ -40,7 +40,9 @@ def report_markdown(story: Story) -> str:
     if violation.missing_edge:
         lines += ["", f"**Missing edge.** {escaped(violation.missing_edge)}."]
         lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
-    lines += ["", "**See it again**", "", *_fenced([story.replay])]
+    # Its path is as short as the folder of artifacts was given.
+    lines += ["", "**See it again**, from the folder in which the program was started:"]
+    lines += ["", *_fenced([story.replay])]
     lines += _sides(story)
     lines += ["", f"## {_title(len(case.operations))}", ""]
     lines += [_found_in(story), "", *_fenced(operation_lines(story))]

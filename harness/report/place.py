@@ -41,8 +41,8 @@ class Place:
 
 
 def places(recording: Recording) -> tuple[Place, ...]:
-    """Where the first violation of a replay is; empty where it names no place."""
-    if not recording.violations:
+    """Where the violation of a replay is; empty where it names no place."""
+    if recording.violation is None:
         return ()
     if recording.collision is not None:
         _, _, space, unit = recording.collision
@@ -50,7 +50,7 @@ def places(recording: Recording) -> tuple[Place, ...]:
     if recording.wrong_read is not None:
         read = recording.wrong_read
         return tuple(_wrong(recording, read.space, read.unit))
-    sites = recording.violations[0].sites
+    sites = recording.violation.sites
     found = dict.fromkeys(place for site in sites for place in _of_site(recording, site))
     found |= dict.fromkeys(_differing(recording))
     return tuple(found)[:PAGES_MAX]

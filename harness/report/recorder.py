@@ -251,10 +251,12 @@ class RecordingRun(Run):
         self._answers = tuple(map(repr, self.world.answers))
         return super()._check()
 
-    def recording(self) -> Recording:
-        """Everything that was written down."""
+    def recording(self, signature: str = "") -> Recording:
+        """Everything that was written down, about the first violation of a signature or of all."""
         notes, device = self.notes, self.world.device
-        collisions, wrong_read = _places(self.world, self.violations, notes)
+        alike = [found for found in self.violations if found.signature == signature]
+        violation = next(iter(alike or self.violations), None)
+        collisions, wrong_read = _places(self.world, violation, notes)
         return Recording(
             setup=self.world.setup,
             granule=device.granule,
@@ -267,6 +269,7 @@ class RecordingRun(Run):
             moves=tuple(notes.moves),
             runs=tuple(notes.runs),
             violations=tuple(self.violations),
+            violation=violation,
             collisions=collisions,
             wrong_read=wrong_read,
             submissions=tuple(
@@ -277,7 +280,10 @@ class RecordingRun(Run):
 
 
 def record(case: Case, subject: SubjectFactory = UnikvSubject) -> Recording:
-    """Run a case once more and write everything down, up to its first violation."""
+    """Run a case once more and write everything down, up to where a promise is broken.
+
+    Several may be broken there; the recording is about the one that the case was stored for.
+    """
     runs: list[RecordingRun] = []
 
     def build(setup: Setup, plant: str | None, subject: SubjectFactory) -> RecordingRun:
@@ -285,7 +291,7 @@ def record(case: Case, subject: SubjectFactory = UnikvSubject) -> Recording:
         return runs[-1]
 
     run_trace(case.setup, case.operations, plant=case.plant, subject=subject, build=build)
-    return runs[0].recording()
+    return runs[0].recording(case.violation.signature)
 
 
 def _bands(world: World, subject: Subject, before: Sequence[BandFrame]) -> tuple[BandFrame, ...]:
@@ -338,22 +344,22 @@ def _steps(world: World) -> Iterator[StepNote]:
 
 
 def _places(
-    world: World, violations: Sequence[Violation], notes: Notebook
+    world: World, violation: Violation | None, notes: Notebook
 ) -> tuple[tuple[Collision, ...], WrongRead | None]:
-    """Where the first violation happened, and where others like it, as far as the device knows."""
-    if not violations:
+    """Where a violation happened, and where others like it, as far as the device knows."""
+    if violation is None:
         return (), None
-    first, device = violations[0], world.device
+    device = world.device
     number_of = notes.number_of
     collisions = tuple(
         Collision(number_of[id(race.earlier)], number_of[id(race.later)], race.space, race.unit)
         for race, seen in zip(device.races, ordering.examine(world), strict=True)
-        if seen.signature == first.signature
+        if seen.signature == violation.signature
     )
     for (rank, launch, mismatch), seen in zip(
         device.bad_reads, content.examine(world), strict=False
     ):
-        if seen == first:
+        if seen == violation:
             number = number_of[id(launch)]
             return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
     return collisions, None

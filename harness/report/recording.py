@@ -222,8 +222,9 @@ class Recording:
         launches, waits, binds, moves: in the order of submission.
         runs: per rank, when each launch ran, by its number.
         violations: what was found.
-        collisions: of the first violation, where it is a race, and of those like it.
-        wrong_read: of the first violation, where a rank read wrong bytes.
+        violation: the one of them that it is about; None if nothing was found.
+        collisions: of that violation, where it is a race, and of those like it.
+        wrong_read: of that violation, where a rank read wrong bytes.
         submissions: per rank, what its allocator submitted in the last operation, in words.
     """
 
@@ -238,13 +239,14 @@ class Recording:
     moves: tuple[MoveNote, ...]
     runs: tuple[Mapping[int, RunTime], ...]
     violations: tuple[Violation, ...]
+    violation: Violation | None
     collisions: tuple[Collision, ...]
     wrong_read: WrongRead | None
     submissions: tuple[tuple[str, ...], ...]
 
     @property
     def collision(self) -> Collision | None:
-        """Of the first violation, where it is a race."""
+        """Of the violation that it is about, where that is a race."""
         return self.collisions[0] if self.collisions else None
 
     @property

@@ -157,15 +157,15 @@ class Story:
 def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Story | None:
     """The story of a case, from one more run of it; None if it does not fail as it was stored."""
     recording = record(case, subject)
-    signature = case.violation.signature
-    if not recording.violations or recording.violations[0].signature != signature:
+    violation = recording.violation
+    if violation is None or violation.signature != case.violation.signature:
         return None
     found = tuple(Follow(place, history(recording, place)) for place in places(recording))
-    sides = _sides(recording)
+    sides = _sides(recording, violation)
     return Story(
         case=case,
         recording=recording,
-        violation=recording.violations[0],
+        violation=violation,
         replay=replay,
         followed=found,
         sides=sides,
@@ -176,7 +176,7 @@ def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Sto
     )
 
 
-def _sides(recording: Recording) -> tuple[Side, ...]:
+def _sides(recording: Recording, violation: Violation) -> tuple[Side, ...]:
     if recording.collision is not None:
         numbers = [recording.collision.earlier, recording.collision.later]
         names = ["earlier", "later"]
@@ -184,10 +184,9 @@ def _sides(recording: Recording) -> tuple[Side, ...]:
         numbers, names = [recording.wrong_read.launch], ["wrong read"]
     else:
         return ()
-    notes = recording.violations[0].accesses
     return tuple(
         _side(recording, name, recording.launches[number], note)
-        for name, number, note in zip(names, numbers, notes, strict=True)
+        for name, number, note in zip(names, numbers, violation.accesses, strict=True)
     )
 
 

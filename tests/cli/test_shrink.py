@@ -154,8 +154,12 @@ def test_a_case_that_was_repaired_is_reported(case: Path) -> None:
     repaired = msgspec.structs.replace(load_case(case), plant=None)
     path = case.with_name("repaired.json")
     save_case(path, repaired)
-    assert shrunk(path).exit_code == 7
+    result = shrunk(path)
+    assert result.exit_code == 7
     assert files_beside(case) == {"case.json", "repaired.json"}
+    record = record_of(result)
+    assert (record["command"], record["fails"]) == ("shrink", False)
+    assert record["signature"] == repaired.violation.signature
 
 
 @pytest.mark.parametrize("options", [["--budget", "1"], ["--jobs", "0"]])

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_case
+from harness.case import Drawn, load_case, save_case
 from harness.errors import InputError
 from harness.runner import run_trace
 from harness.seed_runs import BrokenPromise, SeedRuns
 from harness.static_subject import StaticSubject
 from harness.subject import Answer
+from tests.report.test_story import case_for, shown_together
 
 pytest_plugins = ["pytester"]
 
@@ -184,3 +185,18 @@ def test_the_plugin_loads_nothing_that_runs_seeds() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout == "set()\n"
+
+
+def test_a_stored_case_is_told_of_what_it_was_stored_for(tmp_path: Path) -> None:
+    violation = shown_together()[1]
+    save_case(tmp_path / "min.json", case_for(violation))
+    with pytest.raises(BrokenPromise) as raised:
+        seed_runs(tmp_path, tmp_path / "min.json")(SMOKE)
+    assert violation.missing_edge in " ".join(str(raised.value).split())
+
+
+def test_a_case_says_how_its_seed_was_drawn(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled, strategy="random", ranks=1)
+    (stored,) = tmp_path.glob("pytest-*/*/min.json")
+    assert load_case(stored).drawn == Drawn(strategy="random", ranks=1, traffic="")

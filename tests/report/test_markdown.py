@@ -55,7 +55,8 @@ def test_a_race_shows_why_nothing_orders_it() -> None:
 def test_every_report_says_the_cause_and_how_to_see_it_again(told: Callable[[], Story]) -> None:
     text = report_markdown(told())
     assert escaped(told().violation.what) in text
-    assert f"\n{COMMAND}\n" in text
+    where = "**See it again**, from the folder in which the program was started:"
+    assert f"\n{where}\n\n```text\n{COMMAND}\n```" in text
 
 
 def test_ranks_that_part_are_told_by_what_they_did_first() -> None:
