@@ -28,7 +28,7 @@ FACT_INDENT = " " * 9
 def story_lines(story: Story) -> list[str]:
     """The failure as its replay showed it."""
     violation = story.violation
-    lines = wrapped("cause        ", story.cause)
+    lines = wrapped("cause        ", story.violation.what)
     lines += wrapped("promise      ", story.promise)
     for side in story.sides:
         ran = ", ".join(dict.fromkeys(side.ran))

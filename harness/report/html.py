@@ -18,6 +18,7 @@ from harness.report.lanes import lanes_picture
 from harness.report.place import ARENA
 from harness.report.story import Story
 from harness.report.text import describe
+from harness.report.touched import touched_text
 
 
 def report_html(story: Story) -> str:
@@ -42,6 +43,7 @@ def report_html(story: Story) -> str:
             lanes=lanes_picture(story, columns),
             operations=_operations(story, columns),
             describe=describe,
+            touched_text=touched_text,
             cursor=_cursor(story, columns),
         )
     )

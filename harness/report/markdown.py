@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.report.story import Story
 from harness.report.text import counted, describe
+from harness.report.touched import touched_text
 
 OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
@@ -31,12 +32,10 @@ def report_markdown(story: Story) -> str:
     lines = [
         f"# {escaped(story.headline)}",
         "",
-        f"**Cause.** {escaped(story.cause)}.",
+        f"**Cause.** {escaped(violation.what)}.",
         "",
         f"Promise that was broken: {escaped(story.promise)}.",
     ]
-    if story.cause != violation.what:
-        lines += ["", f"In the words of the check: {escaped(violation.what)}."]
     if violation.missing_edge:
         lines += ["", f"**Missing edge.** {escaped(violation.missing_edge)}."]
         lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
@@ -117,6 +116,7 @@ def _sides(story: Story) -> list[str]:
         ("what", *(side.note.kind for side in story.sides)),
         ("stream", *(side.note.stream for side in story.sides)),
         ("step", *(str(side.note.step or "none") for side in story.sides)),
+        ("where", *(touched_text(story, side) for side in story.sides)),
         ("in its stream", *(side.lane for side in story.sides)),
         ("operation", *(f"{side.launch.operation}: {side.operation}" for side in story.sides)),
     ]

@@ -87,7 +87,6 @@ class Story:
         followed: the places of the failure with their histories.
         sides: both accesses; one that went wrong; none.
         order: why nothing orders the two accesses, in a sentence; empty where it is no race.
-        sink_bytes: bytes below the first band.
         bands: the arena when the failure was seen, by the states that the first rank gives pages.
         steps: the last forward steps, and in which operation each became what.
         differences: where ranks do not agree.
@@ -119,16 +118,6 @@ class Story:
     def headline(self) -> str:
         """The promise that was broken, in a few words."""
         return f"{self.violation.check}: {self.violation.detail}"
-
-    @property
-    def cause(self) -> str:
-        """One sentence; where ranks differ, what they differ in and not all they ever said."""
-        if not self.differences or self.violation.check != "divergence":
-            return self.violation.what
-        apart = [one for one in self.differences if one.name.startswith(SUBMISSION)]
-        name, ranks = (apart or self.differences)[0]
-        both = ", ".join(f"rank {rank} has {text}" for rank, text in enumerate(ranks))
-        return f"{self.violation.detail}: {name}: {both}"
 
     @property
     def promise(self) -> str:

@@ -68,7 +68,9 @@ def test_a_step_that_the_schedule_stream_waited_for_is_told_to_be_over() -> None
 
 def test_a_host_slot_is_followed_from_hand_to_hand() -> None:
     story = story_of("host-slot-dropped-under-a-load", DROPPED_UNDER_A_LOAD, HOSTED)
-    assert story.cause.startswith("host slot 0 of band 'full' (copy2) is overwritten by a backup")
+    assert story.violation.what.startswith(
+        "host slot 0 of band 'full' (copy2) is overwritten by a backup"
+    )
     (follow,) = story.followed
     assert follow.place.title == "host slot 0 of band 'full'"
     hands = {
@@ -105,7 +107,7 @@ def test_row_memory_is_followed_in_the_row_that_it_was_saved_from_as_well() -> N
         ),
         setup,
     )
-    assert story.cause == (
+    assert story.violation.what == (
         "r1 finds in the memory of row 1 what step 2 wrote, and should find what step 1 wrote"
     )
     titles = [follow.place.title for follow in story.followed]

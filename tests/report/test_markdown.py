@@ -60,9 +60,9 @@ def test_every_report_says_the_cause_and_how_to_see_it_again(told: Callable[[], 
 
 
 def test_ranks_that_part_are_told_by_what_they_did_first() -> None:
-    assert ranks_apart().cause == (
-        "submissions differ: submission 1 of the last operation: rank 0 has zero: stream schedule,"
-        " band full, pages [2], rank 1 has zero: stream schedule, band full, pages [1]"
+    assert ranks_apart().violation.what == (
+        "submission 1 of rank 1 is zero: stream schedule, band full, pages [1]; of rank 0 it is"
+        " zero: stream schedule, band full, pages [2]"
     )
 
 
