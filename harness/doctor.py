@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,7 @@ OPTIONAL: Mapping[str, str] = {
 }
 """Packages that may be absent, each with what that switches off."""
 
+SELF_CHECK = DEFAULT_SCENARIOS / "everything.yaml"
 HASH_SEEDS = ("1", "4242")
 CHECK_OPERATIONS = 200
 CHECK_SECONDS_MAX = 120
@@ -57,20 +59,36 @@ class Part(NamedTuple):
 
 
 class Determinism(NamedTuple):
-    """What two runs of one seed in new processes said.
+    """What one seed gave in new processes, twice in each.
 
     Attributes:
-        digests: of each run; None for one that gave none.
-        trouble: why not, in a line; empty if both did.
+        digests: of the first run of each process.
+        steady: whether the second run of each process gave the same as its first.
+        trouble: why a process said nothing about that, in a line; empty if each did.
     """
 
-    digests: tuple[str | None, ...]
+    digests: tuple[str, ...]
+    steady: bool
     trouble: str
 
     @property
     def holds(self) -> bool:
-        """Whether both ran and agree."""
-        return not self.trouble and len(set(self.digests)) == 1
+        """Whether all runs agree."""
+        return not self.trouble and self.steady and len(set(self.digests)) == 1
+
+
+class Answer(NamedTuple):
+    """How a process ended.
+
+    Attributes:
+        status: its exit status; None where it was ended.
+        text: its standard output.
+        trouble: what is wrong with it as an answer, in a line; empty if nothing is.
+    """
+
+    status: int | None
+    text: str
+    trouble: str
 
 
 class Diagnosis(NamedTuple):
@@ -145,8 +163,12 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
         said.append(f"repeats     yes: two processes, two hash seeds, digest {check.digests[0]}")
     elif check.trouble:
         said.append(f"repeats     unknown: {check.trouble}")
+    elif not check.steady:
+        said.append("repeats     NO: one seed gave two digests in one process")
     else:
-        said.append(f"repeats     NO: one seed gave {' and '.join(map(str, check.digests))}")
+        said.append(f"repeats     NO: one seed gave {' and '.join(check.digests)}")
+    if not check.trouble and not check.holds:
+        said.append(f"to see it   {shlex.join(['python', *_replay_of(SELF_CHECK)])}")
     return said
 
 
@@ -179,51 +201,56 @@ def _devices(environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """Names of CUDA devices, and a word about them."""
     if _version("torch") is None:
         return (), "torch is not installed"
-    said, trouble = _output([sys.executable, "-c", _ASK_TORCH], environment, TORCH_SECONDS_MAX)
-    if trouble:
-        return (), f"torch cannot be imported: {trouble}"
-    told = json.loads(said.splitlines()[-1])
+    said = _answer([sys.executable, "-c", _ASK_TORCH], environment, TORCH_SECONDS_MAX)
+    if said.trouble:
+        return (), f"torch cannot be imported: {said.trouble}"
+    told = json.loads(said.text.splitlines()[-1])
     return tuple(told["devices"]), f"torch with CUDA {told['cuda'] or 'nothing'}"
 
 
 def _determinism(environment: Mapping[str, str]) -> Determinism:
-    scenario = DEFAULT_SCENARIOS / "everything.yaml"
-    if not scenario.exists():
-        raise InputError(f"{scenario}: is not there; run from a checkout, which has the scenarios")
-    digests: list[str | None] = []
-    trouble = ""
-    for hash_seed in HASH_SEEDS:
-        said, trouble = _output(
-            _replay_of(scenario), {**environment, "PYTHONHASHSEED": hash_seed}, CHECK_SECONDS_MAX
+    if not SELF_CHECK.exists():
+        raise InputError(
+            f"{SELF_CHECK}: is not there; run from a checkout, which has the scenarios"
         )
-        if trouble:
-            break
-        digests.append(json.loads(said.splitlines()[-1])["digest"])
-    return Determinism(tuple(digests), trouble)
+    digests: list[str] = []
+    steady = True
+    for hash_seed in HASH_SEEDS:
+        answer = _answer(
+            [sys.executable, *_replay_of(SELF_CHECK), "--json"],
+            {**environment, "PYTHONHASHSEED": hash_seed},
+            CHECK_SECONDS_MAX,
+            answers=(Exit.CLEAN, Exit.VIOLATION, Exit.NOT_DETERMINISTIC),
+        )
+        if answer.trouble:
+            return Determinism(tuple(digests), steady, answer.trouble)
+        digests.append(json.loads(answer.text.splitlines()[-1])["digest"])
+        steady = steady and answer.status != Exit.NOT_DETERMINISTIC
+    return Determinism(tuple(digests), steady, "")
 
 
 def _replay_of(scenario: Path) -> list[str]:
-    """The command of the self-check: one seed, which writes nothing."""
+    """Arguments of Python for the self-check: one seed, twice, which writes nothing."""
     options = ["--scenario", str(scenario), "--seed", "1", "--ops", str(CHECK_OPERATIONS)]
-    return [sys.executable, "-m", "harness", "replay", *options, "--json"]
+    return ["-m", "harness", "replay", *options]
 
 
-def _output(
-    command: list[str], environment: Mapping[str, str], seconds_max: int
-) -> tuple[str, str]:
-    """What a process says, or what went wrong in a line."""
+def _answer(
+    command: list[str],
+    environment: Mapping[str, str],
+    seconds_max: int,
+    *,
+    answers: Sequence[int] = (0,),
+) -> Answer:
+    """What a process says; an exit status that is none of `answers` is trouble."""
     try:
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env=dict(environment),
-            timeout=seconds_max,
-            check=True,
+            command, capture_output=True, text=True, env=dict(environment), timeout=seconds_max
         )
     except subprocess.TimeoutExpired:
-        return "", f"no answer within {seconds_max} s"
-    except subprocess.CalledProcessError as error:
-        last = [line for line in error.stderr.splitlines() if line.strip()][-1:]
-        return "", f"exit status {error.returncode}: {' '.join(last) or 'it said nothing'}"
-    return done.stdout, ""
+        return Answer(None, "", f"no answer within {seconds_max} s")
+    if done.returncode in answers:
+        return Answer(done.returncode, done.stdout, "")
+    last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
+    trouble = f"exit status {done.returncode}: {' '.join(last) or 'it said nothing'}"
+    return Answer(done.returncode, done.stdout, trouble)

@@ -28,7 +28,30 @@ harness.choices.SeedChoices = Hashed
 """
 
 
-REPEATS = Determinism(("aa", "aa"), "")
+DIFFERS_EACH_TIME = """
+import itertools
+import harness.choices
+
+numbers = itertools.count()
+
+
+class Counted(harness.choices.SeedChoices):
+    def __init__(self, seed):
+        super().__init__(seed + next(numbers))
+
+
+harness.choices.SeedChoices = Counted
+"""
+
+SAYS_AND_BREAKS_A_PROMISE = """
+import os, sys
+sys.stdout.write('{"digest": "%s"}\\n' % digest)
+sys.stdout.flush()
+os._exit(1)
+"""
+
+
+REPEATS = Determinism(("aa", "aa"), True, "")
 NUMPY = Part("numpy", "2.0", "everything")
 
 
@@ -72,13 +95,21 @@ def test_a_package_that_everything_needs_is_an_error() -> None:
 
 
 def test_runs_that_differ_are_not_deterministic() -> None:
-    differing = diagnosis(determinism=Determinism(("aa", "bb"), ""))
+    differing = diagnosis(determinism=Determinism(("aa", "bb"), True, ""))
     assert differing.status is Exit.NOT_DETERMINISTIC
     assert "repeats     NO: one seed gave aa and bb" in diagnosis_lines(differing)
 
 
+def test_one_process_that_gives_two_digests_is_not_deterministic() -> None:
+    unsteady = diagnosis(determinism=Determinism(("aa", "aa"), False, ""))
+    assert unsteady.status is Exit.NOT_DETERMINISTIC
+    *_, said, command = diagnosis_lines(unsteady)
+    assert said == "repeats     NO: one seed gave two digests in one process"
+    assert command.startswith("to see it   python -m harness replay --scenario ")
+
+
 def test_a_self_check_that_did_not_run_proves_nothing() -> None:
-    silent = diagnosis(determinism=Determinism((), "no answer within 120 s"))
+    silent = diagnosis(determinism=Determinism((), True, "no answer within 120 s"))
     assert silent.status is Exit.INTERNAL
     assert "repeats     unknown: no answer within 120 s" in diagnosis_lines(silent)
 
@@ -104,3 +135,17 @@ def test_a_process_that_dies_is_quoted(tmp_path: Path) -> None:
     code = "import os, sys\nsys.stderr.write('no memory left\\n')\nsys.stderr.flush()\nos._exit(9)"
     seen = examine(environment_with(tmp_path, code))
     assert seen.determinism.trouble == "exit status 9: no memory left"
+
+
+@pytest.mark.slow
+def test_a_run_that_differs_each_time_is_noticed(tmp_path: Path) -> None:
+    seen = examine(environment_with(tmp_path, DIFFERS_EACH_TIME))
+    assert (seen.determinism.trouble, seen.determinism.steady) == ("", False)
+    assert seen.status is Exit.NOT_DETERMINISTIC
+
+
+@pytest.mark.parametrize(("digest", "status"), [("'aa'", 0), ("str(hash('a word'))", 6)])
+def test_a_broken_promise_is_an_answer_too(tmp_path: Path, digest: str, status: int) -> None:
+    code = f"digest = {digest}\n{SAYS_AND_BREAKS_A_PROMISE}"
+    seen = examine(environment_with(tmp_path, code))
+    assert (seen.determinism.trouble, seen.status) == ("", status)
