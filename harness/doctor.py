@@ -4,7 +4,7 @@ The insight: a run that is not a function of its seed proves nothing, and whethe
 on this machine's interpreter and packages too.  So the doctor runs one seed in two new processes
 whose hash seeds differ, and compares.
 
-Torch is asked for in a process of its own: importing it takes seconds, and may fail in any way.
+Nothing here runs on a GPU, so no device is looked for.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ from harness.sweep.loading import DEFAULT_SCENARIOS
 from harness.sweep.verdict import Exit
 from unikv import __version__
 
-NEEDED = ("click", "jinja2", "msgspec", "numpy", "pyyaml", "rich")
+NEEDED = ("click", "jinja2", "msgspec", "pyyaml", "rich")
 """Packages of the light install."""
 
 OPTIONAL: Mapping[str, str] = {
     "hypothesis": "harness.fuzz.hypothesis_machine: state machines in your own tests",
     "pytest": "harness.pytest_plugin: seeds in your own tests",
     "atheris": "fuzz: operations chosen by coverage (Linux); fuzz --replay works without it",
-    "torch": "memory and streams of a real device; the modeled device needs none",
-    "triton": "kernels of a real device",
-    "ray": "sweeps on a cluster",
 }
 """Packages that may be absent, each with what that switches off."""
 
@@ -41,13 +38,6 @@ SELF_CHECK = DEFAULT_SCENARIOS / "everything.yaml"
 HASH_SEEDS = ("1", "4242")
 CHECK_OPERATIONS = 200
 CHECK_SECONDS_MAX = 120
-TORCH_SECONDS_MAX = 120
-
-_ASK_TORCH = """
-import json, torch
-names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-print(json.dumps({"cuda": torch.version.cuda, "devices": names}))
-"""
 
 
 class Part(NamedTuple):
@@ -97,8 +87,6 @@ class Diagnosis(NamedTuple):
     Attributes:
         python, system: interpreter and machine.
         needed, optional: packages.
-        devices: names of CUDA devices; empty where there are none.
-        devices_note: why there are none, or which CUDA there is.
         determinism: the self-check.
     """
 
@@ -106,8 +94,6 @@ class Diagnosis(NamedTuple):
     system: str
     needed: tuple[Part, ...]
     optional: tuple[Part, ...]
-    devices: tuple[str, ...]
-    devices_note: str
     determinism: Determinism
 
     @property
@@ -134,14 +120,11 @@ def examine(environment: Mapping[str, str]) -> Diagnosis:
     Raises:
         InputError: if the scenario of the self-check is not there.
     """
-    devices, note = _devices(environment)
     return Diagnosis(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         system=f"{platform.system()} {platform.machine()}",
         needed=tuple(Part(name, _version(name), "everything") for name in NEEDED),
         optional=tuple(Part(name, _version(name), use) for name, use in OPTIONAL.items()),
-        devices=devices,
-        devices_note=note,
         determinism=_determinism(environment),
     )
 
@@ -156,8 +139,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     for part in diagnosis.optional:
         if part.version is None:
             said.append(f"absent      {part.name}; without it no {part.serves}")
-    devices = ", ".join(diagnosis.devices) or "modeled only"
-    said.append(f"devices     {devices} ({diagnosis.devices_note})")
+    said.append("device      modeled; nothing here runs on a GPU")
     check = diagnosis.determinism
     if check.holds:
         said.append(f"repeats     yes: two processes, two hash seeds, digest {check.digests[0]}")
@@ -182,8 +164,6 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, object]:
         "needed": {part.name: part.version for part in diagnosis.needed},
         "optional": {part.name: part.version for part in diagnosis.optional},
         "switched_off": {p.name: p.serves for p in diagnosis.optional if p.version is None},
-        "devices": list(diagnosis.devices),
-        "devices_note": diagnosis.devices_note,
         "deterministic": diagnosis.determinism.holds,
         "digests": list(diagnosis.determinism.digests),
         "trouble": diagnosis.determinism.trouble,
@@ -195,17 +175,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _devices(environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    """Names of CUDA devices, and a word about them."""
-    if _version("torch") is None:
-        return (), "torch is not installed"
-    said = _answer([sys.executable, "-c", _ASK_TORCH], environment, TORCH_SECONDS_MAX)
-    if said.trouble:
-        return (), f"torch cannot be imported: {said.trouble}"
-    told = json.loads(said.text.splitlines()[-1])
-    return tuple(told["devices"]), f"torch with CUDA {told['cuda'] or 'nothing'}"
 
 
 def _determinism(environment: Mapping[str, str]) -> Determinism:

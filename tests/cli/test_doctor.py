@@ -9,11 +9,15 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from ci.placement import PRODUCT
+from ci.project import read_project
 from harness.cli import main
 from harness.doctor import NEEDED, OPTIONAL, Determinism, Diagnosis, Part, diagnosis_lines, examine
 from harness.sweep.verdict import Exit
 
 ROOT = Path(__file__).parents[2]
+
+IMPORTED_AS = {"pyyaml": "yaml"}
 
 DEPENDS_ON_HASHES = """
 import harness.choices
@@ -52,13 +56,13 @@ os._exit(1)
 
 
 REPEATS = Determinism(("aa", "aa"), True, "")
-NUMPY = Part("numpy", "2.0", "everything")
+CLICK = Part("click", "8.1", "everything")
 
 
-def diagnosis(*, determinism: Determinism = REPEATS, numpy: Part = NUMPY) -> Diagnosis:
+def diagnosis(*, determinism: Determinism = REPEATS, click: Part = CLICK) -> Diagnosis:
     """What the doctor says of a healthy machine but for what is given."""
-    optional = (Part("torch", None, "memory"), Part("pytest", "9.0", "tests"))
-    return Diagnosis("CPython 3.11", "Linux", (numpy,), optional, (), "none", determinism)
+    optional = (Part("atheris", None, "fuzz"), Part("pytest", "9.0", "tests"))
+    return Diagnosis("CPython 3.11", "Linux", (click,), optional, determinism)
 
 
 def environment_with(folder: Path, code: str) -> dict[str, str]:
@@ -80,18 +84,29 @@ def test_the_doctor_knows_every_package_of_the_project() -> None:
     assert set(OPTIONAL) <= extras
 
 
+def imported_by_the_product() -> set[str]:
+    """Names of everything that is imported from elsewhere."""
+    files = (file for file in read_project(ROOT).files if file.path.startswith(PRODUCT))
+    return {name.partition(".")[0] for file in files for _, name in file.imports()}
+
+
+def test_every_package_that_the_doctor_names_is_imported_somewhere() -> None:
+    named = {IMPORTED_AS.get(name, name) for name in (*NEEDED, *OPTIONAL)}
+    assert named <= imported_by_the_product()
+
+
 def test_a_healthy_machine_is_clean() -> None:
     assert diagnosis().status is Exit.CLEAN
 
 
 def test_what_is_absent_is_said_with_what_it_switches_off() -> None:
-    assert "absent      torch; without it no memory" in diagnosis_lines(diagnosis())
+    assert "absent      atheris; without it no fuzz" in diagnosis_lines(diagnosis())
 
 
 def test_a_package_that_everything_needs_is_an_error() -> None:
-    lacking = diagnosis(numpy=Part("numpy", None, "everything"))
+    lacking = diagnosis(click=Part("click", None, "everything"))
     assert lacking.status is Exit.USAGE
-    assert "needed      numpy MISSING" in diagnosis_lines(lacking)
+    assert "needed      click MISSING" in diagnosis_lines(lacking)
 
 
 def test_runs_that_differ_are_not_deterministic() -> None:
