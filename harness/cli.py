@@ -391,6 +391,6 @@ def fuzz(
 @options.shared("json")
 def doctor(*, as_json: bool) -> Exit:
     """See what is installed, what is not, and whether runs repeat; a few seconds."""
-    from harness import commands
+    from harness.doctor import doctor as run_doctor
 
-    return commands.doctor(Terminal(), os.environ, as_json=as_json)
+    return run_doctor(Terminal(), os.environ, as_json=as_json)

@@ -14,7 +14,6 @@ from typing import Protocol
 
 import msgspec
 
-from harness.doctor import diagnosis_lines, diagnosis_record, examine
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.report.faults import (
@@ -257,20 +256,6 @@ def edges(
         workers=min(workers, len(work.faults)),
         as_json=as_json,
     )
-
-
-def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> Exit:
-    """See what is installed and whether runs repeat.
-
-    Raises:
-        InputError: if the scenario of the self-check is not there.
-    """
-    diagnosis = examine(environment)
-    for line in diagnosis_lines(diagnosis):
-        screen.say(line)
-    if as_json:
-        screen.say(_object(diagnosis_record(diagnosis)))
-    return diagnosis.status
 
 
 def _name(screen: Screen, command: str, named: Sequence[str], *, as_json: bool) -> Exit:

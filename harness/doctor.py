@@ -4,7 +4,8 @@ The insight: a run that is not a function of its seed proves nothing, and whethe
 on this machine's interpreter and packages too.  So the doctor runs one seed in two new processes
 whose hash seeds differ, and compares.
 
-Nothing here runs on a GPU, so no device is looked for.
+It is asked where something is missing, so it needs the standard library alone.  Nothing here runs
+on a GPU, so no device is looked for.
 """
 
 from __future__ import annotations
@@ -15,24 +16,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import InputError
-from harness.sweep.loading import DEFAULT_SCENARIOS
+from harness.packages import NEEDED, OPTIONAL, REMEDY, installed_version
+from harness.program import DEFAULT_SCENARIOS
 from harness.sweep.verdict import Exit
 from unikv import __version__
 
-NEEDED = ("click", "jinja2", "msgspec", "pyyaml", "rich")
-"""Packages of the light install."""
-
-OPTIONAL: Mapping[str, str] = {
-    "hypothesis": "harness.fuzz.hypothesis_machine: state machines in your own tests",
-    "pytest": "harness.pytest_plugin: seeds in your own tests",
-    "atheris": "fuzz: operations chosen by coverage (Linux); fuzz --replay works without it",
-}
-"""Packages that may be absent, each with what that switches off."""
+if TYPE_CHECKING:
+    from harness.commands import Screen
 
 SELF_CHECK = DEFAULT_SCENARIOS / "everything.yaml"
 HASH_SEEDS = ("1", "4242")
@@ -98,7 +92,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def missing(self) -> tuple[Part, ...]:
-        """Packages that nothing works without."""
+        """Packages of the light install that are not there."""
         return tuple(part for part in self.needed if part.version is None)
 
     @property
@@ -109,6 +103,20 @@ class Diagnosis(NamedTuple):
         if self.determinism.trouble:
             return Exit.INTERNAL
         return Exit.CLEAN if self.determinism.holds else Exit.NOT_DETERMINISTIC
+
+
+def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> Exit:
+    """See what is installed and whether runs repeat.
+
+    Raises:
+        InputError: if the scenario of the self-check is not there.
+    """
+    diagnosis = examine(environment)
+    for line in diagnosis_lines(diagnosis):
+        screen.say(line)
+    if as_json:
+        screen.say(json.dumps(diagnosis_record(diagnosis), separators=(",", ":")))
+    return diagnosis.status
 
 
 def examine(environment: Mapping[str, str]) -> Diagnosis:
@@ -123,8 +131,8 @@ def examine(environment: Mapping[str, str]) -> Diagnosis:
     return Diagnosis(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         system=f"{platform.system()} {platform.machine()}",
-        needed=tuple(Part(name, _version(name), "everything") for name in NEEDED),
-        optional=tuple(Part(name, _version(name), use) for name, use in OPTIONAL.items()),
+        needed=tuple(Part(name, installed_version(name), "everything") for name in NEEDED),
+        optional=tuple(Part(name, installed_version(name), use) for name, use in OPTIONAL.items()),
         determinism=_determinism(environment),
     )
 
@@ -134,6 +142,8 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     said = [f"unikv       {__version__}, {diagnosis.python} on {diagnosis.system}"]
     needed = ", ".join(f"{part.name} {part.version or 'MISSING'}" for part in diagnosis.needed)
     said.append(f"needed      {needed}")
+    if diagnosis.missing:
+        said.append(f"to install  {REMEDY}")
     there = [f"{part.name} {part.version}" for part in diagnosis.optional if part.version]
     said.append(f"optional    {', '.join(there) or 'none'}")
     for part in diagnosis.optional:
@@ -168,13 +178,6 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, object]:
         "digests": list(diagnosis.determinism.digests),
         "trouble": diagnosis.determinism.trouble,
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _determinism(environment: Mapping[str, str]) -> Determinism:

@@ -13,6 +13,7 @@ from harness.commands import REPORTS_MAX, Screen
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
 from harness.loading import load_scenario, read_file
+from harness.program import DEFAULT_SCENARIOS
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import DEVICE, finding_lines, violation_records
 from harness.runner import SeedResult
@@ -28,7 +29,7 @@ from harness.sweep.fuzzing import (
     add_input,
     fuzzer_version,
 )
-from harness.sweep.loading import DEFAULT_SCENARIOS, check_fault
+from harness.sweep.loading import check_fault
 from harness.sweep.replay import replay_twice
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import PROGRAM, About

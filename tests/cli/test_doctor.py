@@ -12,12 +12,11 @@ from click.testing import CliRunner
 from ci.placement import PRODUCT
 from ci.project import read_project
 from harness.cli import main
-from harness.doctor import NEEDED, OPTIONAL, Determinism, Diagnosis, Part, diagnosis_lines, examine
+from harness.doctor import Determinism, Diagnosis, Part, diagnosis_lines, examine
+from harness.packages import NEEDED, OPTIONAL
 from harness.sweep.verdict import Exit
 
 ROOT = Path(__file__).parents[2]
-
-IMPORTED_AS = {"pyyaml": "yaml"}
 
 DEPENDS_ON_HASHES = """
 import harness.choices
@@ -91,8 +90,7 @@ def imported_by_the_product() -> set[str]:
 
 
 def test_every_package_that_the_doctor_names_is_imported_somewhere() -> None:
-    named = {IMPORTED_AS.get(name, name) for name in (*NEEDED, *OPTIONAL)}
-    assert named <= imported_by_the_product()
+    assert {*NEEDED.values(), *OPTIONAL} <= imported_by_the_product()
 
 
 def test_a_healthy_machine_is_clean() -> None:
