@@ -316,6 +316,7 @@ def faults(
     """Hunt planted faults: each has to be caught by a check that may see it."""
     from harness import commands
 
+    options.refuse_beside_shrink(click.get_current_context())
     if listing:
         named = commands.name_edges if edges else commands.name_faults
         return named(Terminal(), only, as_json=as_json)
