@@ -8,9 +8,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.canonical import Item
 from harness.case import Case, load_case, save_case
 from harness.cli import main
 from harness.ops import Abort, Admit, Arrive, Chunk, Complete, Launch, Operation, Process, Record
+from harness.report.faults import shrunk_lines
 from harness.runner import run_trace
 from harness.scenario import BandSetup, Setup
 from harness.shrinking import Means, shrink_run
@@ -280,6 +282,30 @@ def test_medians_of_reductions_leave_the_setup_out() -> None:
         seconds_longest=6,
         executions=7,
     )
+
+
+def of_length(length: int, executions: int) -> MadeSmall:
+    """A failing run that came down to so many operations in so many runs."""
+    items: tuple[Item, ...] = (SETUP, *[Record()] * length)
+    reduction = Reduction(items, executions, 0, (), True)
+    return MadeSmall("torn", reduction, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("second", "stored", "printed"),
+    [(9, b'"operations":8.5', "  8.5  "), (8, b'"operations":8,', "  8  ")],
+)
+def test_a_median_between_two_lengths_keeps_its_half(
+    second: int, stored: bytes, printed: str
+) -> None:
+    shrunken = summed([of_length(8, 100), of_length(second, 100)])
+    assert shrunken.operations == (8 + second) / 2
+    hunted = Hunted(fault=FAULT, caught=True, check="ordering", shrunk=shrunken)
+    assert stored in msgspec.json.encode(hunted)
+    (_, row) = shrunk_lines([hunted])
+    assert printed in row
+    assert row.endswith("  100")
+    assert msgspec.json.decode(msgspec.json.encode(hunted), type=Hunted) == hunted
 
 
 @pytest.mark.slow
