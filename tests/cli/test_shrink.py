@@ -223,8 +223,26 @@ def test_verdicts_of_another_case_are_dropped(case: Path) -> None:
     verdicts.close()
 
 
+@pytest.mark.parametrize("verdict", [True, False])
+def test_verdicts_of_another_program_are_dropped(case: Path, tmp_path: Path, verdict: bool) -> None:
+    module = tmp_path / "program" / "unikv" / "alloc.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("PAGES = 1\n")
+    root = module.parents[1]
+    first = Verdicts(case, load_case(case), root)
+    first.remember((SETUP,), fails=verdict)
+    first.close()
+    same = Verdicts(case, load_case(case), root)
+    assert same.recall((SETUP,)) is verdict
+    same.close()
+    module.write_text("PAGES = 2\n")
+    changed = Verdicts(case, load_case(case), root)
+    assert changed.recall((SETUP,)) is None
+    changed.close()
+
+
 def test_wrong_verdicts_are_found_out(case: Path) -> None:
-    """A program that has changed since: the smallest candidate it remembers does not fail."""
+    """The smallest candidate that is remembered does not fail."""
     stored = load_case(case)
     verdicts = Verdicts(case, stored)
     verdicts.remember((stored.setup, *stored.operations), fails=True)
