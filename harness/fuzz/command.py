@@ -20,9 +20,6 @@ from harness.runner import SeedResult
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import Findings
 from harness.sweep.fuzzing import (
-    CRASHED,
-    OUT_OF_MEMORY,
-    TIMED_OUT,
     Fuzzing,
     FuzzPlan,
     add_failed_inputs,
@@ -198,11 +195,11 @@ def _verdict_lines(fuzzing: Fuzzing, status: Exit) -> list[str]:
     """What the exit status alone does not say."""
     files = ", ".join(map(str, fuzzing.left()))
     lines = [f"inputs      {files or 'none failed'}"]
-    if fuzzing.status == TIMED_OUT:
+    if fuzzing.hung:
         lines.append("hung        an input took too long; look at it with a debugger")
-    elif fuzzing.status == OUT_OF_MEMORY:
+    if fuzzing.filled:
         lines.append("memory      an input took more memory than -rss_limit_mb allows")
-    elif fuzzing.status == CRASHED and status is Exit.NOT_DETERMINISTIC:
+    if status is Exit.NOT_DETERMINISTIC:
         lines.append("inputs      failed under the fuzzer and do not fail without it")
     elif status is Exit.INTERNAL:
         lines += ["the fuzzer ended unexpectedly; it said", *fuzzing.last_words().splitlines()]

@@ -12,7 +12,14 @@ from harness.cli import main
 from harness.errors import InputError
 from harness.fuzz.inputs import FRAME_BYTES, HEADER_BYTES, Target, run_input
 from harness.sweep.findings import Findings
-from harness.sweep.fuzzing import Fuzzing, FuzzPlan, Reached, add_failed_inputs, fuzzer_version
+from harness.sweep.fuzzing import (
+    Fuzzing,
+    FuzzPlan,
+    Reached,
+    add_failed_inputs,
+    checked_flags,
+    fuzzer_version,
+)
 from harness.sweep.verdict import Exit
 from tests.cli.seeds import SMOKE, a_violation
 from tests.cli.test_findings import a_case
@@ -69,6 +76,33 @@ def test_what_cannot_be_fuzzed_is_refused(arguments: list[str], said: str) -> No
     result = invoked(*arguments)
     assert (result.exit_code, result.stdout) == (4, "")
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "instead"),
+    [
+        ("-artifact_prefix=/tmp/x-", "--artifacts DIR"),
+        ("-exact_artifact_path=x", "--artifacts DIR"),
+        ("-error_exitcode=1", "leave this out"),
+        ("-timeout_exitcode=0", "leave this out"),
+        ("-jobs=2", "--seed of its own"),
+        ("-fork=1", "--seed of its own"),
+        ("-merge=1", "--corpus DIR"),
+        ("-set_cover_merge=1", "--corpus DIR"),
+        ("-minimize_crash=1", "--replay FILE"),
+        ("-cleanse_crash=1", "--replay FILE"),
+        ("-ignore_remaining_args=1", "leave this out"),
+    ],
+)
+def test_a_flag_that_loses_what_is_found_is_refused(flag: str, instead: str) -> None:
+    result = invoked("--", "-runs=1", flag)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert f"error: fuzz: {flag!r}: " in result.stderr
+    assert instead in result.stderr
+
+
+def test_other_flags_are_passed_on() -> None:
+    assert checked_flags(["-runs=9", "-rss_limit_mb=100"]) == ("-runs=9", "-rss_limit_mb=100")
 
 
 def test_without_a_fuzzer_one_line_says_how_to_get_it() -> None:
@@ -157,6 +191,35 @@ def test_an_input_that_fails_only_under_the_fuzzer_is_no_finding(tmp_path: Path)
     (tmp_path / "crash-1").write_bytes(b"")
     findings = Findings(tmp_path)
     add_failed_inputs(ended(tmp_path, 77), findings)
+    assert len(findings) == 0
+
+
+@pytest.mark.parametrize("status", [0, 1, 77, -9])
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("crash-1", Exit.NOT_DETERMINISTIC), ("timeout-1", Exit.VIOLATION), ("oom-1", Exit.VIOLATION)],
+)
+def test_what_lies_in_the_folder_counts_whatever_the_exit_status(
+    tmp_path: Path, status: int, name: str, verdict: Exit
+) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert ended(tmp_path, status).verdict(Findings(tmp_path)) is verdict
+
+
+@pytest.mark.slow
+def test_a_failing_input_is_a_finding_whatever_the_exit_status(tmp_path: Path) -> None:
+    (tmp_path / "crash-1").write_bytes(a_failing_input("row-leaked"))
+    fuzzing = ended(tmp_path, 1, plant="row-leaked")
+    findings = Findings(tmp_path)
+    add_failed_inputs(fuzzing, findings)
+    assert len(findings) == 1
+    assert fuzzing.verdict(findings) is Exit.VIOLATION
+
+
+def test_an_input_that_hung_is_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / "timeout-1").write_bytes(a_failing_input("row-leaked"))
+    findings = Findings(tmp_path)
+    add_failed_inputs(ended(tmp_path, 70, plant="row-leaked"), findings)
     assert len(findings) == 0
 
 
