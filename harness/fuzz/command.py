@@ -26,8 +26,10 @@ from harness.sweep.fuzzing import (
     add_input,
     fuzzer_version,
 )
+from harness.sweep.interrupts import Interrupts
 from harness.sweep.loading import check_fault
 from harness.sweep.replay import replay_twice
+from harness.sweep.smaller import make_small_in_time
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import PROGRAM, About
 from harness.violation import Violation
@@ -120,6 +122,8 @@ def replay_input(
     if outcome.violation is not None:
         findings = Findings(command_folder(artifacts, "fuzz"))
         add_input(asked.target, subject.data, findings)
+        with Interrupts() as interrupts:
+            make_small_in_time(findings, interrupts)
         for finding in findings.all():
             screen.say(f"case        {finding.smallest_case}")
     if as_json:
@@ -165,7 +169,9 @@ def fuzz(
             show(min(1.0, fuzzing.seconds() / budget_seconds), text, fuzzing.seconds())
     seconds = fuzzing.seconds()
     findings = Findings(folder)
-    add_failed_inputs(fuzzing, findings)
+    with fuzzing.interrupts:
+        add_failed_inputs(fuzzing, findings)
+        make_small_in_time(findings, fuzzing.interrupts)
     for line in finding_lines(findings, REPORTS_MAX):
         screen.say(line)
     for line in _summary(fuzzing, seconds):

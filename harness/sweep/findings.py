@@ -65,10 +65,14 @@ class Findings:
 
     Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
     `add_crash`, `add_smaller` and `complete`.
+
+    Args:
+        folder: where each gets one of its own.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._waiting: set[str] = set()
         self._by_signature: dict[str, Finding] = {}
         self._counts: dict[str, int] = {}
         self._reports: dict[str, str] = {}
@@ -79,6 +83,10 @@ class Findings:
     def all(self) -> list[Finding]:
         """Every finding, the first seen first."""
         return list(self._by_signature.values())
+
+    def is_waiting(self, finding: Finding) -> bool:
+        """Whether it is a case that nobody has made smaller or completed."""
+        return finding.signature in self._waiting
 
     def count(self, finding: Finding) -> int:
         """How many seeds failed like this one."""
@@ -100,6 +108,7 @@ class Findings:
             # A full disk must not lose what was found: it is still counted and printed.
             text = render(case, violation, replay)
             self._reports[violation.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+        self._waiting.add(violation.signature)
         self._by_signature[violation.signature] = Finding(
             signature=violation.signature,
             check=violation.check,
@@ -141,6 +150,7 @@ class Findings:
 
     def add_smaller(self, finding: Finding, smaller: Case) -> None:
         """Write the shrunk case beside the one as found, and the report that shows it."""
+        self._waiting.discard(finding.signature)
         path = finding.folder / "min.json"
         text = render(smaller, smaller.violation, replay_command(path))
         self._reports[finding.signature] = text
@@ -151,20 +161,31 @@ class Findings:
             if not is_told and not (finding.folder / PAGE).exists():
                 write_text(finding.report, plain_report(text))
         except InputError as error:
-            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+            self._add_words(finding, f"not written: {error}")
 
-    def complete(self, finding: Finding) -> None:
-        """Write what there is to tell of the case as found, where nobody makes it smaller."""
+    def complete(self, finding: Finding, reason: str = "") -> None:
+        """Write what there is to tell of the case as found, where nobody makes it smaller.
+
+        Args:
+            finding: of a case.
+            reason: why it could not be made smaller; empty where nobody tried.
+        """
         assert finding.case is not None, "a crash leaves no case"
+        self._waiting.discard(finding.signature)
+        if reason:
+            self._add_words(finding, f"not made small: {reason}")
         try:
             self._tell(finding, finding.case, finding.replay)
         except InputError as error:
-            text = self._reports[finding.signature]
-            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+            self._add_words(finding, f"not written: {error}")
 
     def report(self, finding: Finding) -> str:
         """What a person reads about it, also where it could not be written."""
         return self._reports[finding.signature]
+
+    def _add_words(self, finding: Finding, words: str) -> None:
+        text = self._reports[finding.signature]
+        self._reports[finding.signature] = f"{text.rstrip()}\n\n{words}\n"
 
     def _write(self, signature: str, folder: Path, text: str) -> None:
         self._reports[signature] = text

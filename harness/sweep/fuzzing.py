@@ -17,20 +17,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
-from harness.shrinking import shrink_case
 from harness.sweep.findings import Findings
 from harness.sweep.interrupts import Interrupts
-from harness.sweep.patience import patient_runner
-from harness.sweep.undertaking import SHRINK_SECONDS
 from harness.sweep.verdict import Exit
-from shrink import Budget
 
 CRASHED, TIMED_OUT, OUT_OF_MEMORY = 77, 70, 71
 """Exit statuses of libFuzzer; any other but 0 means that the process itself went wrong."""
@@ -252,7 +247,7 @@ def _lines(process: subprocess.Popen[bytes], door: int, interrupts: Interrupts) 
 
 
 def add_failed_inputs(fuzzing: Fuzzing, findings: Findings) -> None:
-    """Run what failed once more, without the fuzzer, and make it small.
+    """Run what failed once more, without the fuzzer.
 
     What hung or filled the memory is not run: it would do so again.  Whatever fails in the harness
     itself is raised: no finding, but not to be lost either.
@@ -262,21 +257,10 @@ def add_failed_inputs(fuzzing: Fuzzing, findings: Findings) -> None:
 
 
 def add_input(target: Target, data: bytes, findings: Findings) -> None:
-    """Run one input; if it fails, add it to the findings, as found and small."""
+    """Run one input; if it fails, add it to the findings."""
     result = run_input(target, data)
-    if not result.violations:
-        return
-    findings.add_case(case_of(target, result, result.violations[0]))
-    end = time.monotonic() + SHRINK_SECONDS
-    for finding in findings.all():
-        if finding.case is not None:
-            budget = Budget(deadline=partial(_is_over, end))
-            smaller = shrink_case(finding.case, budget, run=patient_runner(finding.case))
-            findings.add_smaller(finding, smaller)
-
-
-def _is_over(end: float) -> bool:
-    return time.monotonic() > end
+    if result.violations:
+        findings.add_case(case_of(target, result, result.violations[0]))
 
 
 def fuzzer_version(package: str = "atheris") -> str:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.case import load_case
 from harness.choices import SeedChoices
 from harness.cli import main
 from harness.errors import InputError
@@ -20,6 +21,8 @@ from harness.sweep.fuzzing import (
     checked_flags,
     fuzzer_version,
 )
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.smaller import make_small_in_time
 from harness.sweep.verdict import Exit
 from tests.cli.seeds import SMOKE, a_violation
 from tests.cli.test_findings import a_case
@@ -131,6 +134,27 @@ def test_a_failing_input_becomes_a_case_without_a_fuzzer(tmp_path: Path) -> None
     (case,) = tmp_path.glob("fuzz-*/*/case.json")
     assert CliRunner().invoke(main, ["replay", str(case)]).exit_code == 1
     assert msgspec.json.decode(result.stdout.splitlines()[-1])["command"] == "fuzz"
+
+
+@pytest.mark.slow
+def test_failures_in_another_way_are_kept_as_those_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "crash-1"
+    path.write_bytes(a_failing_input("barrier-dropped"))
+    options = ["--scenario", str(SMOKE), "--plant", "barrier-dropped", "--artifacts", str(tmp_path)]
+    assert invoked(*options, "--replay", str(path)).exit_code == 1
+    cases = [load_case(found) for found in tmp_path.glob("fuzz-*/*/min.json")]
+    assert len({case.violation.signature for case in cases}) == 2
+
+
+@pytest.mark.slow
+def test_every_failing_input_is_made_small_once(tmp_path: Path) -> None:
+    findings = Findings(tmp_path)
+    for plant in ("row-leaked", "freed-page-offered"):
+        (tmp_path / "crash-1").write_bytes(a_failing_input(plant))
+        add_failed_inputs(ended(tmp_path, 77, plant=plant), findings)
+        make_small_in_time(findings, Interrupts())
+    assert len(list(tmp_path.glob("*/min.json"))) == len(findings) == 2
+    assert not any("not written" in findings.report(finding) for finding in findings.all())
 
 
 def test_an_input_that_does_not_fail_is_clean(tmp_path: Path) -> None:
