@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.case import Case
-from harness.commands import REPORTS_MAX, Screen
+from harness.commands import REPORTS_MAX, Screen, watch_findings
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
 from harness.loading import load_scenario, read_file
@@ -29,7 +29,7 @@ from harness.sweep.fuzzing import (
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.loading import check_fault
 from harness.sweep.replay import replay_twice
-from harness.sweep.smaller import make_small_in_time
+from harness.sweep.smaller import make_small_in_time, stopwatch
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import PROGRAM, About
 from harness.violation import Violation
@@ -122,8 +122,8 @@ def replay_input(
     if outcome.violation is not None:
         findings = Findings(command_folder(artifacts, "fuzz"))
         add_input(asked.target, subject.data, findings)
-        with Interrupts() as interrupts:
-            make_small_in_time(findings, interrupts)
+        with Interrupts() as interrupts, screen.progress() as show:
+            make_small_in_time(findings, interrupts, watch_findings(show, stopwatch()))
         for finding in findings.all():
             screen.say(f"case        {finding.smallest_case}")
     if as_json:
@@ -169,9 +169,9 @@ def fuzz(
             show(min(1.0, fuzzing.seconds() / budget_seconds), text, fuzzing.seconds())
     seconds = fuzzing.seconds()
     findings = Findings(folder)
-    with fuzzing.interrupts:
+    with fuzzing.interrupts, screen.progress() as show:
         add_failed_inputs(fuzzing, findings)
-        make_small_in_time(findings, fuzzing.interrupts)
+        make_small_in_time(findings, fuzzing.interrupts, watch_findings(show, fuzzing.seconds))
     for line in finding_lines(findings, REPORTS_MAX):
         screen.say(line)
     for line in _summary(fuzzing, seconds):

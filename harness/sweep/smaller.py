@@ -64,6 +64,12 @@ Shorten = Callable[[Finding, Case, Met], Case]
 """Makes the case of a finding small; raises `DoesNotFail` where it does not fail."""
 
 
+def stopwatch() -> Callable[[], float]:
+    """Tells the wall time since it was made, in seconds."""
+    begin = time.monotonic()
+    return lambda: time.monotonic() - begin
+
+
 def unwatched(step: Step) -> None:
     """Nobody looks."""
 
@@ -114,7 +120,7 @@ def make_small_in_time(
     """The same in this process, each finding within `SHRINK_SECONDS`."""
 
     def shorten(finding: Finding, case: Case, met: Met) -> Case:
-        watched = _Watched(findings, finding, watch, time.monotonic())
+        watched = _Watched(findings, finding, watch, stopwatch())
         budget = Budget(deadline=lambda: interrupts.seen or watched.share() >= 1)
         means = Means(observer=watched, met=met)
         return shrink_case(case, budget, means=means, run=patient_runner(case))
@@ -129,11 +135,11 @@ class _Watched:
     findings: Findings
     finding: Finding
     watch: Watch
-    begin: float
+    seconds: Callable[[], float]
 
     def share(self) -> float:
         """How much of its time is over, in [0, 1]."""
-        return min(1.0, (time.monotonic() - self.begin) / SHRINK_SECONDS)
+        return min(1.0, self.seconds() / SHRINK_SECONDS)
 
     def started(self, pass_name: str) -> None:
         """What is tried is not told."""

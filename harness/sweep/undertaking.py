@@ -15,7 +15,7 @@ from harness.sweep.campaign import After, Campaign
 from harness.sweep.crew import CrewPlan, Event
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import JobQueue
-from harness.sweep.smaller import make_small_in_time
+from harness.sweep.smaller import Watch, make_small_in_time, unwatched
 from harness.sweep.smoke import shortfalls
 from harness.sweep.tally import never_ran
 from harness.sweep.verdict import Exit
@@ -49,8 +49,16 @@ class Undertaking:
         """Wall time since the beginning."""
         return time.monotonic() - self._begin
 
-    def events(self, queue: JobQueue, workers: int, after: After) -> Iterator[Event]:
+    def events(
+        self, queue: JobQueue, workers: int, after: After, watch: Watch = unwatched
+    ) -> Iterator[Event]:
         """Run all jobs, then make what was found small; each job once it is counted.
+
+        Args:
+            queue: what to run.
+            workers: processes.
+            after: what to do after a job that fails.
+            watch: told how far findings are on their way to be small.
 
         Raises:
             CrewError: if worker processes cannot start.
@@ -65,7 +73,7 @@ class Undertaking:
         )
         with self.interrupts:
             yield from self.campaign.run(plan, queue, after, self.interrupts)
-            make_small_in_time(self.campaign.findings, self.interrupts)
+            make_small_in_time(self.campaign.findings, self.interrupts, watch)
 
     def digest(self) -> str | None:
         """Fold over every seed; None when an interrupt or a death left some out."""
