@@ -35,7 +35,7 @@ FINDINGS_SHRUNK_MAX = 8
 FINDINGS_TOLD_MAX = 32
 """Findings that get pictures and a test of their own; the others keep their case and a report."""
 
-UNSTEADY = "run once more, it does not fail in this way; python -m harness doctor looks into that"
+UNSTEADY = "run once more, it does not fail in this way, so its runs do not repeat"
 
 
 class Step(NamedTuple):
