@@ -319,6 +319,7 @@ def faults(
     """Hunt planted faults: each has to be caught by a check that may see it."""
     from harness import commands
 
+    options.refuse_beside_shrink(click.get_current_context())
     if listing:
         named = commands.name_edges if edges else commands.name_faults
         return named(Terminal(), only, as_json=as_json)
@@ -394,6 +395,6 @@ def fuzz(
 @options.shared("json")
 def doctor(*, as_json: bool) -> Exit:
     """See what is installed, what is not, and whether runs repeat; a few seconds."""
-    from harness import commands
+    from harness.doctor import doctor as run_doctor
 
-    return commands.doctor(Terminal(), os.environ, as_json=as_json)
+    return run_doctor(Terminal(), os.environ, as_json=as_json)

@@ -143,6 +143,27 @@ def refuse_with_case(context: click.Context) -> None:
             )
 
 
+def refuse_beside_shrink(context: click.Context) -> None:
+    """`faults --shrink` has options of its own and goes with no other kind of hunt.
+
+    Raises:
+        InputError: if an option was given that would do nothing.
+    """
+    given = context.params
+    for name in ("seeds", "out"):
+        if not given["small"] and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{name}: {given[name]}: is only for failing seeds that are made small; add"
+                f" --shrink, or leave --{name} out"
+            )
+    if given["small"] and given["listing"]:
+        raise InputError("--shrink: --list hunts nothing; want only one of them")
+    if given["small"] and given["edges"]:
+        raise InputError(
+            "--shrink: --edges shows the fewest operations by itself; want only one of them"
+        )
+
+
 def core_count() -> int:
     """Processor cores that this process may use, at most `WORKERS_MAX`."""
     if sys.platform == "linux":

@@ -11,26 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
-from harness.case import CASE_VERSION, Case, Drawn, load_case, save_case
+from harness.case import CASE_VERSION, Case, Drawn, load_case
 from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
-from harness.ops import Operation
+from harness.mistakes import NO_ANSWERS
 from harness.ops.base import Op
-from harness.report.folder import REPORT, files_of, plain_report
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
-from harness.scenario import Scenario
-from harness.shrinking import shrink_trace
-from harness.sweep.artifacts import command_folder, new_folder, write_files
-from harness.sweep.findings import replay_command
-from harness.sweep.patience import alarmed
+from harness.scenario import Scenario, Setup
+from harness.shrinking import Means, Met, Run, shrink_run, smaller_case
+from harness.sweep.artifacts import command_folder
+from harness.sweep.findings import Finding, Findings, replay_command
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.patience import Patience
 from harness.sweep.replay import seen
+from harness.sweep.smaller import make_small
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
+from harness.violation import Violation
 from harness.world import SubjectFactory
 from shrink import Budget
 from unikv import __version__
@@ -73,7 +74,8 @@ class SeedRuns:
 
         Args:
             scenario: a file, or what was loaded from one.
-            subject: the allocator under test.
+            subject: the allocator under test. A failing case is simplified to no storage that it
+                refuses to be built for by an `UnikvError`, a `ValueError` or the like.
             operations: operations of one seed.
             strategy: `random` or `swarm`.
             ranks: instead of the scenario's.
@@ -113,16 +115,14 @@ class SeedRuns:
     def _written(self, case: Case, subject: SubjectFactory) -> str:
         """Write a failing case and the same made small; the report of the small one."""
         folder = command_folder(self.artifacts, "pytest")
-        folder = new_folder(folder, case.violation.short_signature)
-        save_case(folder / "case.json", case)
-        small = _smaller(case, subject)
-        path = folder / "min.json"
-        save_case(path, small)
-        command = self._command(subject, path)
-        text = render(small, small.violation, command)
-        files = files_of(small, command, subject)
-        write_files(folder, files or {REPORT: plain_report(text).encode()})
-        return f"{text}\ncase folder\n  {folder}\n"
+        findings = Findings(folder, subject, partial(self._command, subject))
+        findings.add_case(case)
+        make_small(findings, partial(_shorter, subject), Interrupts(), count_max=1)
+        first, *met = findings.all()
+        lines = [findings.report(first).rstrip("\n"), "", "case folder", f"  {first.folder}"]
+        for other in met:
+            lines += ["another failure met on the way", f"  {other.signature}", f"  {other.folder}"]
+        return "\n".join(lines) + "\n"
 
     def _command(self, subject: SubjectFactory, path: Path) -> str:
         if subject is UnikvSubject:
@@ -145,15 +145,32 @@ def _case(scenario: Scenario, result: SeedResult, plant: str | None, drawn: Draw
     )
 
 
-def _smaller(case: Case, subject: SubjectFactory) -> Case:
-    """A short case with the same signature."""
+def _shorter(subject: SubjectFactory, finding: Finding, case: Case, met: Met) -> Case:
+    """The smallest case found that fails likewise.
+
+    Raises:
+        DoesNotFail: if a run of the case, or of what is left of it, does not fail likewise.
+    """
+    patience = Patience()
+    budget = Budget(SHRINK_EXECUTIONS_MAX, patience.is_lost)
     signature = case.violation.signature
-    run = KnownRuns(case.plant, subject, alarmed)
+    run = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    reduction = shrink_run(
+        case.setup, case.operations, run, signature, budget, means=Means(met=met)
+    )
+    again = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    return smaller_case(case, reduction, again)
 
-    def fails(trace: Sequence[Op]) -> bool:
-        return any(v.signature == signature for v in run(case.setup, trace))
 
-    trace = shrink_trace(case.operations, fails, Budget(executions_max=SHRINK_EXECUTIONS_MAX))
-    violation = next(v for v in run(case.setup, trace) if v.signature == signature)
-    operations = cast(tuple[Operation, ...], trace)
-    return msgspec.structs.replace(case, operations=operations, violation=violation)
+@dataclass(frozen=True, slots=True)
+class _CandidateRuns:
+    """Runs candidates on a subject that may refuse a storage which is none of its author's."""
+
+    run: Run
+
+    def __call__(self, setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
+        """What is found first; nothing where the subject raises outside of the calls it answers."""
+        try:
+            return self.run(setup, operations)
+        except NO_ANSWERS:
+            return ()

@@ -12,6 +12,7 @@ from types import TracebackType
 import click
 
 from harness.errors import InputError
+from harness.packages import missing_package, needed_for
 from harness.sweep.verdict import Exit
 
 
@@ -37,6 +38,11 @@ class WaysOut:
             case click.ClickException():
                 message = " ".join(error.format_message().split())
                 click.echo(f"error: {message}  See --help.", err=True)
+                sys.exit(Exit.USAGE)
+            case ModuleNotFoundError(name=str(module)) if (
+                package := needed_for(module)
+            ) is not None:
+                click.echo(f"error: {missing_package(package)}", err=True)
                 sys.exit(Exit.USAGE)
             case KeyboardInterrupt() | click.Abort():
                 click.echo("interrupted", err=True)

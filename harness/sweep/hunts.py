@@ -39,7 +39,7 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         seeds: failing runs that were made small.
         confirmed: results that fail likewise when they are run from their beginning.
-        operations, executions: medians of what is left and of runs.
+        operations, executions: medians of what is left and of runs; a half between two of them.
         seconds: median of processor time; of the first ten alone, which are timed.
         longest: operations of the longest result.
         distinct_results: texts, setup included, that are not the same.
@@ -51,7 +51,7 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
 
     seeds: int
     confirmed: int
-    operations: int
+    operations: int | float
     longest: int
     distinct_results: int
     same_result: int
@@ -59,7 +59,7 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
     same_result_each: int
     seconds: float
     seconds_longest: float
-    executions: int
+    executions: int | float
 
 
 class Hunted(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 from harness.case import Case
@@ -21,6 +22,9 @@ from harness.known_runs import EndlessRun, KnownRuns
 
 CANDIDATE_SECONDS_MAX = 10.0
 """Wall time of one candidate; a thousand times what it takes where nothing else runs."""
+
+ENDLESS_MAX = 3
+"""Candidates that may never come back where nothing else bounds the time that they take."""
 
 
 @contextmanager
@@ -42,6 +46,39 @@ def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         # None stands for a handler that is not Python's, which cannot be put back.
         signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+
+@dataclass(slots=True)
+class Patience:
+    """Lets candidates of somebody else's subject run, and is lost when too many never come back.
+
+    Invariant: `endless` counts those that were ended.  Changed by `watch` alone.
+
+    Attributes:
+        seconds: wall time of one candidate.
+        endless: how many took longer.
+    """
+
+    seconds: float = CANDIDATE_SECONDS_MAX
+    endless: int = 0
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Within, what takes longer ends.
+
+        Raises:
+            EndlessRun: when time is up.
+        """
+        try:
+            with alarmed(self.seconds):
+                yield
+        except EndlessRun:
+            self.endless += 1
+            raise
+
+    def is_lost(self) -> bool:
+        """Whether enough of them never came back."""
+        return self.endless >= ENDLESS_MAX
 
 
 def patient_runner(case: Case) -> KnownRuns:

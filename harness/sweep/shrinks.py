@@ -122,7 +122,7 @@ class Shrinking:
         try:
             return self._run(observer)
         except DoesNotFail:
-            # The program has changed since the verdicts were written down, and they are forgotten.
+            # The verdicts on disk were not this program's after all, and they are forgotten.
             return self._run(observer)
 
     def _run(self, observer: Observer) -> Shrunk:
