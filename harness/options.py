@@ -29,6 +29,9 @@ UNTIL_MAX = 200_000
 """Operations that a case file may hold."""
 
 RANKS_MAX = 8
+STRATEGIES = ("random", "swarm")
+"""How operations may be drawn."""
+
 BUDGET_SECONDS_MAX = 7 * 24 * 3600
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -104,7 +107,7 @@ SHARED: Mapping[str, Decorator] = {
     "strategy": click.option(
         "--strategy",
         default="swarm",
-        type=click.Choice(["random", "swarm"]),
+        type=click.Choice(STRATEGIES),
         help="How operations are drawn.  [swarm]",
     ),
     "traffic": click.option(

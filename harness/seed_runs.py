@@ -15,10 +15,12 @@ from pathlib import Path
 import msgspec
 
 from harness.case import CASE_VERSION, Case, Drawn, load_case
+from harness.errors import InputError
 from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
 from harness.mistakes import NO_ANSWERS
 from harness.ops.base import Op
+from harness.options import OPERATIONS_MAX, RANKS_MAX, STRATEGIES
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
 from harness.scenario import Scenario, Setup
@@ -26,6 +28,7 @@ from harness.shrinking import Means, Met, Run, shrink_run, smaller_case
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import Finding, Findings, replay_command
 from harness.sweep.interrupts import Interrupts
+from harness.sweep.loading import check_fault
 from harness.sweep.patience import Patience
 from harness.sweep.replay import seen
 from harness.sweep.smaller import make_small
@@ -86,12 +89,20 @@ class SeedRuns:
 
         Raises:
             BrokenPromise: with the report, the case's folder and the command that shows it again.
-            InputError: if a file cannot be used.
+            InputError: if a file cannot be used, or an argument is none that can be run.
         """
         __tracebackhide__ = True
+        _check("operations", operations, range(1, OPERATIONS_MAX + 1))
+        _check("strategy", strategy, STRATEGIES)
+        if ranks is not None:
+            _check("ranks", ranks, range(1, RANKS_MAX + 1))
+        if plant is not None:
+            check_fault("plant", plant)
         totals = Tally()
         if self.stored is not None:
             case = load_case(self.stored)
+            if case.plant is not None:
+                check_fault(f"{self.stored}: plant", case.plant)
             result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
             totals.add(result, 0.0)
             found = seen(result.violations, case.violation)
@@ -128,6 +139,20 @@ class SeedRuns:
         if subject is UnikvSubject:
             return replay_command(path)
         return f"python -m pytest {shlex.join([self.test, '--unikv-replay', str(path)])}"
+
+
+def _check(name: str, value: object, allowed: Sequence[object]) -> None:
+    """See that an argument of `unikv_run` is one of what is allowed.
+
+    Raises:
+        InputError: if it is not.
+    """
+    if value not in allowed:
+        raise InputError(
+            f"unikv_run: {name}={value!r}: want {allowed[0]!r} to {allowed[-1]!r}"
+            if isinstance(allowed, range)
+            else f"unikv_run: {name}={value!r}: want {' or '.join(map(repr, allowed))}"
+        )
 
 
 def _case(scenario: Scenario, result: SeedResult, plant: str | None, drawn: Drawn) -> Case:

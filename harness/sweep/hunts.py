@@ -19,6 +19,7 @@ import msgspec
 from harness.faults.ablation import witness
 from harness.faults.catalog import FAULTS
 from harness.faults.hunt import attempts
+from harness.scenario import Count
 from harness.sweep.crew import CrewPlan, Died, Event, crew_for
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import Job, JobQueue
@@ -49,14 +50,14 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
         seconds_longest: processor time of the dearest of the timed ones.
     """
 
-    seeds: int
-    confirmed: int
+    seeds: Count
+    confirmed: Count
     operations: int | float
-    longest: int
-    distinct_results: int
-    same_result: int
-    signatures: int
-    same_result_each: int
+    longest: Count
+    distinct_results: Count
+    same_result: Count
+    signatures: Count
+    same_result_each: Count
     seconds: float
     seconds_longest: float
     executions: int | float

@@ -13,7 +13,7 @@ from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, hunt_records
 from harness.sweep.crew import Died
-from harness.sweep.hunts import Hunted, Hunts, HuntWork
+from harness.sweep.hunts import Hunted, Hunts, HuntWork, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import load_named
@@ -135,6 +135,41 @@ def test_a_row_that_is_none_is_refused(tmp_path: Path) -> None:
     kept = kept_in(tmp_path)
     (tmp_path / "rows" / f"{FIRST}.json").write_text("{}")
     with pytest.raises(InputError, match="not a row of a hunt"):
+        kept.recall(FIRST)
+
+
+def test_a_row_of_another_fault_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    kept.keep(Hunted(fault=SECOND, caught=True, check="mapping"))
+    (tmp_path / "rows" / f"{SECOND}.json").rename(tmp_path / "rows" / f"{FIRST}.json")
+    with pytest.raises(InputError, match=f"fault is '{SECOND}'; this name is for the row"):
+        kept.recall(FIRST)
+
+
+def test_a_row_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    os.mkfifo(tmp_path / "rows" / f"{FIRST}.json")
+    with pytest.raises(InputError, match="not a regular file"):
+        kept.recall(FIRST)
+
+
+def test_a_row_with_less_than_nothing_in_it_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    shrunk = Shrunken(
+        seeds=-5,
+        confirmed=-5,
+        operations=3,
+        longest=3,
+        distinct_results=1,
+        same_result=1,
+        signatures=1,
+        same_result_each=1,
+        seconds=0.1,
+        seconds_longest=0.1,
+        executions=9,
+    )
+    kept.keep(Hunted(fault=FIRST, caught=True, check="mapping", shrunk=shrunk))
+    with pytest.raises(InputError, match=r"shrunk\.seeds"):
         kept.recall(FIRST)
 
 

@@ -5,7 +5,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from harness.case import Drawn, load_case, save_case
@@ -283,3 +285,28 @@ def test_a_case_says_how_its_seed_was_drawn(tmp_path: Path) -> None:
         seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled, strategy="random", ranks=1)
     (stored,) = tmp_path.glob("pytest-*/*/min.json")
     assert load_case(stored).drawn == Drawn(strategy="random", ranks=1, traffic="")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"operations": 0}, "operations=0: want 1 to 100000"),
+        ({"operations": -5}, "operations=-5"),
+        ({"strategy": "bogus"}, "strategy='bogus': want 'random' or 'swarm'"),
+        ({"ranks": 0}, "ranks=0: want 1 to 8"),
+        ({"plant": "nope"}, "plant: 'nope': no such fault"),
+    ],
+)
+def test_arguments_that_nothing_can_be_run_with_are_refused(
+    arguments: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        seed_runs(tmp_path)(SMOKE, **arguments)
+    assert said in str(raised.value)
+
+
+def test_a_stored_case_with_a_fault_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    case = case_for(shown_together()[1])
+    save_case(tmp_path / "min.json", msgspec.structs.replace(case, plant="nope"))
+    with pytest.raises(InputError, match="plant"):
+        seed_runs(tmp_path, tmp_path / "min.json")(SMOKE)
