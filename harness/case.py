@@ -27,7 +27,23 @@ CASE_BYTES_MAX = 32 << 20
 OPERATIONS_MAX = 200_000
 
 
-class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the operations of a seed were drawn, beside its scenario.
+
+    Attributes:
+        strategy: `swarm` or `random`.
+        ranks: instead of the scenario's; None keeps them.
+        traffic: name of the file whose recorded requests arrived; empty where they were drawn.
+    """
+
+    strategy: Annotated[str, Meta(pattern=r"\A(swarm|random)\Z")]
+    ranks: Annotated[int, Meta(ge=1, le=8)] | None
+    traffic: str
+
+
+class Case(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
     """One failing run.
 
     Attributes:
@@ -39,6 +55,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         plant: id of the planted fault, if one was.
         operations: the trace.
         violation: what the last operation broke.
+        drawn: how the seed was drawn, for more seeds like it; None where nobody wrote it down.
     """
 
     version: int
@@ -50,6 +67,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     plant: str | None
     operations: Annotated[tuple[Operation, ...], Meta(max_length=OPERATIONS_MAX)]
     violation: Violation
+    drawn: Drawn | None = None
 
 
 class _Version(msgspec.Struct):

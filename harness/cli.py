@@ -248,7 +248,10 @@ def replay(
 def explain(
     *, case: str, seeds: int, ops: int, jobs: int | None, artifacts: str, as_json: bool
 ) -> Exit:
-    """Say why a stored CASE fails, add the missing edge to the model, and see what still fails."""
+    """Say why a stored CASE fails, add the missing edge to the model, and see what still fails.
+
+    The status is 1 for a CASE that fails, whatever the edge changes: that is in the verdict.
+    """
     from harness.explain import explain as run_explain
     from harness.sweep.loading import load_replay
 
@@ -313,6 +316,7 @@ def faults(
     """Hunt planted faults: each has to be caught by a check that may see it."""
     from harness import commands
 
+    options.refuse_beside_shrink(click.get_current_context())
     if listing:
         named = commands.name_edges if edges else commands.name_faults
         return named(Terminal(), only, as_json=as_json)
@@ -388,6 +392,6 @@ def fuzz(
 @options.shared("json")
 def doctor(*, as_json: bool) -> Exit:
     """See what is installed, what is not, and whether runs repeat; a few seconds."""
-    from harness import commands
+    from harness.doctor import doctor as run_doctor
 
-    return commands.doctor(Terminal(), os.environ, as_json=as_json)
+    return run_doctor(Terminal(), os.environ, as_json=as_json)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from harness.doctor import diagnosis_lines, diagnosis_record, examine
 from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.printed import json_line
@@ -35,6 +34,7 @@ from harness.report.summary import (
     summary_record,
     violation_records,
 )
+from harness.report.text import counted
 from harness.sweep.artifacts import command_folder
 from harness.sweep.campaign import After
 from harness.sweep.hunts import AblationWork, Hunted, Hunts, HuntWork
@@ -47,6 +47,7 @@ from harness.sweep.loading import (
     seed_work,
 )
 from harness.sweep.replay import Replayable, replay_twice
+from harness.sweep.smaller import Step, Watch
 from harness.sweep.smoke import SMOKE_OPERATIONS, SMOKE_SEEDS
 from harness.sweep.undertaking import Undertaking
 from harness.sweep.verdict import Exit
@@ -258,20 +259,6 @@ def edges(
     )
 
 
-def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> Exit:
-    """See what is installed and whether runs repeat.
-
-    Raises:
-        InputError: if the scenario of the self-check is not there.
-    """
-    diagnosis = examine(environment)
-    for line in diagnosis_lines(diagnosis):
-        screen.say(line)
-    if as_json:
-        screen.say(json_line(diagnosis_record(diagnosis)))
-    return diagnosis.status
-
-
 def _name(screen: Screen, command: str, named: Sequence[str], *, as_json: bool) -> Exit:
     for line in catalog_lines(named):
         screen.say(line)
@@ -323,9 +310,24 @@ def _follow(
     screen.say(f"artifacts {undertaking.folder}  workers {workers}")
     campaign = undertaking.campaign
     with screen.progress() as show:
-        for _ in undertaking.events(queue, workers, after):
+        watch = watch_findings(show, undertaking.seconds)
+        for _ in undertaking.events(queue, workers, after, watch):
             text = f"{campaign.total.seeds} seeds, {len(campaign.findings)} findings"
             show(min(1.0, share()), text, undertaking.seconds())
+
+
+def watch_findings(show: Show, seconds: Callable[[], float]) -> Watch:
+    """Shows which finding is made small, and what is left of it."""
+
+    def watch(step: Step) -> None:
+        left = counted(step.operations, "operation")
+        text = (
+            f"finding {step.place} of {step.total}, {step.finding.folder.name}: {left},"
+            f" {counted(step.executions, 'run')}"
+        )
+        show(step.share, text, seconds())
+
+    return watch
 
 
 def _conclude(

@@ -46,6 +46,7 @@ class CopyTruth:
     """
 
     def __init__(self, layout: StorageLayout) -> None:
+        self._layout = layout
         self._page_bytes = [band.page_bytes for band in layout.bands]
         self._groups = layout.layer_groups
         self.saved: list[dict[int, bytes | None]] = [{} for _ in layout.bands]
@@ -57,6 +58,15 @@ class CopyTruth:
         self.pairs = CopyPairs(len(layout.bands))
         self._ranges: list[tuple[int, int]] = []
         self._sharers = {band: part.bands for part in layout.host for band in part.bands}
+
+    def place(self, piece: int, byte: int) -> str:
+        """What to call a byte of a piece of host memory: the slot that it is part of, if any is."""
+        for band in self._layout.host[piece].bands:
+            slot = byte // self._page_bytes[band]
+            if slot in self.holders[band]:
+                name = self._layout.bands[band].name
+                return f"host slot {slot} of band {name!r} ({self.holders[band][slot]})"
+        return f"byte {byte} of host memory {piece}, in no slot that is handed out"
 
     # Handed out and given back ---------------------------------------------------------------
 

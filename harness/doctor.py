@@ -4,48 +4,34 @@ The insight: a run that is not a function of its seed proves nothing, and whethe
 on this machine's interpreter and packages too.  So the doctor runs one seed in two new processes
 whose hash seeds differ, and compares.
 
-Torch is asked for in a process of its own: importing it takes seconds, and may fail in any way.
+It is asked where something is missing, so it needs the standard library alone.  Nothing here runs
+on a GPU, so no device is looked for.
 """
 
 from __future__ import annotations
 
 import json
 import platform
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import InputError
-from harness.sweep.loading import DEFAULT_SCENARIOS
+from harness.packages import NEEDED, OPTIONAL, REMEDY, installed_version
+from harness.program import DEFAULT_SCENARIOS
 from harness.sweep.verdict import Exit
 from unikv import __version__
 
-NEEDED = ("click", "jinja2", "msgspec", "numpy", "pyyaml", "rich")
-"""Packages of the light install."""
+if TYPE_CHECKING:
+    from harness.commands import Screen
 
-OPTIONAL: Mapping[str, str] = {
-    "hypothesis": "harness.fuzz.hypothesis_machine: state machines in your own tests",
-    "pytest": "harness.pytest_plugin: seeds in your own tests",
-    "atheris": "fuzz: operations chosen by coverage (Linux); fuzz --replay works without it",
-    "torch": "memory and streams of a real device; the modeled device needs none",
-    "triton": "kernels of a real device",
-    "ray": "sweeps on a cluster",
-}
-"""Packages that may be absent, each with what that switches off."""
-
+SELF_CHECK = DEFAULT_SCENARIOS / "everything.yaml"
 HASH_SEEDS = ("1", "4242")
 CHECK_OPERATIONS = 200
 CHECK_SECONDS_MAX = 120
-TORCH_SECONDS_MAX = 120
-
-_ASK_TORCH = """
-import json, torch
-names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-print(json.dumps({"cuda": torch.version.cuda, "devices": names}))
-"""
 
 
 class Part(NamedTuple):
@@ -57,20 +43,36 @@ class Part(NamedTuple):
 
 
 class Determinism(NamedTuple):
-    """What two runs of one seed in new processes said.
+    """What one seed gave in new processes, twice in each.
 
     Attributes:
-        digests: of each run; None for one that gave none.
-        trouble: why not, in a line; empty if both did.
+        digests: of the first run of each process.
+        steady: whether the second run of each process gave the same as its first.
+        trouble: why a process said nothing about that, in a line; empty if each did.
     """
 
-    digests: tuple[str | None, ...]
+    digests: tuple[str, ...]
+    steady: bool
     trouble: str
 
     @property
     def holds(self) -> bool:
-        """Whether both ran and agree."""
-        return not self.trouble and len(set(self.digests)) == 1
+        """Whether all runs agree."""
+        return not self.trouble and self.steady and len(set(self.digests)) == 1
+
+
+class Answer(NamedTuple):
+    """How a process ended.
+
+    Attributes:
+        status: its exit status; None where it was ended.
+        text: its standard output.
+        trouble: what is wrong with it as an answer, in a line; empty if nothing is.
+    """
+
+    status: int | None
+    text: str
+    trouble: str
 
 
 class Diagnosis(NamedTuple):
@@ -79,8 +81,6 @@ class Diagnosis(NamedTuple):
     Attributes:
         python, system: interpreter and machine.
         needed, optional: packages.
-        devices: names of CUDA devices; empty where there are none.
-        devices_note: why there are none, or which CUDA there is.
         determinism: the self-check.
     """
 
@@ -88,13 +88,11 @@ class Diagnosis(NamedTuple):
     system: str
     needed: tuple[Part, ...]
     optional: tuple[Part, ...]
-    devices: tuple[str, ...]
-    devices_note: str
     determinism: Determinism
 
     @property
     def missing(self) -> tuple[Part, ...]:
-        """Packages that nothing works without."""
+        """Packages of the light install that are not there."""
         return tuple(part for part in self.needed if part.version is None)
 
     @property
@@ -107,6 +105,20 @@ class Diagnosis(NamedTuple):
         return Exit.CLEAN if self.determinism.holds else Exit.NOT_DETERMINISTIC
 
 
+def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> Exit:
+    """See what is installed and whether runs repeat.
+
+    Raises:
+        InputError: if the scenario of the self-check is not there.
+    """
+    diagnosis = examine(environment)
+    for line in diagnosis_lines(diagnosis):
+        screen.say(line)
+    if as_json:
+        screen.say(json.dumps(diagnosis_record(diagnosis), separators=(",", ":")))
+    return diagnosis.status
+
+
 def examine(environment: Mapping[str, str]) -> Diagnosis:
     """Look at everything; a few seconds.
 
@@ -116,14 +128,11 @@ def examine(environment: Mapping[str, str]) -> Diagnosis:
     Raises:
         InputError: if the scenario of the self-check is not there.
     """
-    devices, note = _devices(environment)
     return Diagnosis(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         system=f"{platform.system()} {platform.machine()}",
-        needed=tuple(Part(name, _version(name), "everything") for name in NEEDED),
-        optional=tuple(Part(name, _version(name), use) for name, use in OPTIONAL.items()),
-        devices=devices,
-        devices_note=note,
+        needed=tuple(Part(name, installed_version(name), "everything") for name in NEEDED),
+        optional=tuple(Part(name, installed_version(name), use) for name, use in OPTIONAL.items()),
         determinism=_determinism(environment),
     )
 
@@ -133,20 +142,25 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     said = [f"unikv       {__version__}, {diagnosis.python} on {diagnosis.system}"]
     needed = ", ".join(f"{part.name} {part.version or 'MISSING'}" for part in diagnosis.needed)
     said.append(f"needed      {needed}")
+    if diagnosis.missing:
+        said.append(f"to install  {REMEDY}")
     there = [f"{part.name} {part.version}" for part in diagnosis.optional if part.version]
     said.append(f"optional    {', '.join(there) or 'none'}")
     for part in diagnosis.optional:
         if part.version is None:
             said.append(f"absent      {part.name}; without it no {part.serves}")
-    devices = ", ".join(diagnosis.devices) or "modeled only"
-    said.append(f"devices     {devices} ({diagnosis.devices_note})")
+    said.append("device      modeled; nothing here runs on a GPU")
     check = diagnosis.determinism
     if check.holds:
         said.append(f"repeats     yes: two processes, two hash seeds, digest {check.digests[0]}")
     elif check.trouble:
         said.append(f"repeats     unknown: {check.trouble}")
+    elif not check.steady:
+        said.append("repeats     NO: one seed gave two digests in one process")
     else:
-        said.append(f"repeats     NO: one seed gave {' and '.join(map(str, check.digests))}")
+        said.append(f"repeats     NO: one seed gave {' and '.join(check.digests)}")
+    if not check.trouble and not check.holds:
+        said.append(f"to see it   {shlex.join(['python', *_replay_of(SELF_CHECK)])}")
     return said
 
 
@@ -160,70 +174,55 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, object]:
         "needed": {part.name: part.version for part in diagnosis.needed},
         "optional": {part.name: part.version for part in diagnosis.optional},
         "switched_off": {p.name: p.serves for p in diagnosis.optional if p.version is None},
-        "devices": list(diagnosis.devices),
-        "devices_note": diagnosis.devices_note,
         "deterministic": diagnosis.determinism.holds,
         "digests": list(diagnosis.determinism.digests),
         "trouble": diagnosis.determinism.trouble,
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _devices(environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    """Names of CUDA devices, and a word about them."""
-    if _version("torch") is None:
-        return (), "torch is not installed"
-    said, trouble = _output([sys.executable, "-c", _ASK_TORCH], environment, TORCH_SECONDS_MAX)
-    if trouble:
-        return (), f"torch cannot be imported: {trouble}"
-    told = json.loads(said.splitlines()[-1])
-    return tuple(told["devices"]), f"torch with CUDA {told['cuda'] or 'nothing'}"
-
-
 def _determinism(environment: Mapping[str, str]) -> Determinism:
-    scenario = DEFAULT_SCENARIOS / "everything.yaml"
-    if not scenario.exists():
-        raise InputError(f"{scenario}: is not there; run from a checkout, which has the scenarios")
-    digests: list[str | None] = []
-    trouble = ""
-    for hash_seed in HASH_SEEDS:
-        said, trouble = _output(
-            _replay_of(scenario), {**environment, "PYTHONHASHSEED": hash_seed}, CHECK_SECONDS_MAX
+    if not SELF_CHECK.exists():
+        raise InputError(
+            f"{SELF_CHECK}: is not there; run from a checkout, which has the scenarios"
         )
-        if trouble:
-            break
-        digests.append(json.loads(said.splitlines()[-1])["digest"])
-    return Determinism(tuple(digests), trouble)
+    digests: list[str] = []
+    steady = True
+    for hash_seed in HASH_SEEDS:
+        answer = _answer(
+            [sys.executable, *_replay_of(SELF_CHECK), "--json"],
+            {**environment, "PYTHONHASHSEED": hash_seed},
+            CHECK_SECONDS_MAX,
+            answers=(Exit.CLEAN, Exit.VIOLATION, Exit.NOT_DETERMINISTIC),
+        )
+        if answer.trouble:
+            return Determinism(tuple(digests), steady, answer.trouble)
+        digests.append(json.loads(answer.text.splitlines()[-1])["digest"])
+        steady = steady and answer.status != Exit.NOT_DETERMINISTIC
+    return Determinism(tuple(digests), steady, "")
 
 
 def _replay_of(scenario: Path) -> list[str]:
-    """The command of the self-check: one seed, which writes nothing."""
+    """Arguments of Python for the self-check: one seed, twice, which writes nothing."""
     options = ["--scenario", str(scenario), "--seed", "1", "--ops", str(CHECK_OPERATIONS)]
-    return [sys.executable, "-m", "harness", "replay", *options, "--json"]
+    return ["-m", "harness", "replay", *options]
 
 
-def _output(
-    command: list[str], environment: Mapping[str, str], seconds_max: int
-) -> tuple[str, str]:
-    """What a process says, or what went wrong in a line."""
+def _answer(
+    command: list[str],
+    environment: Mapping[str, str],
+    seconds_max: int,
+    *,
+    answers: Sequence[int] = (0,),
+) -> Answer:
+    """What a process says; an exit status that is none of `answers` is trouble."""
     try:
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env=dict(environment),
-            timeout=seconds_max,
-            check=True,
+            command, capture_output=True, text=True, env=dict(environment), timeout=seconds_max
         )
     except subprocess.TimeoutExpired:
-        return "", f"no answer within {seconds_max} s"
-    except subprocess.CalledProcessError as error:
-        last = [line for line in error.stderr.splitlines() if line.strip()][-1:]
-        return "", f"exit status {error.returncode}: {' '.join(last) or 'it said nothing'}"
-    return done.stdout, ""
+        return Answer(None, "", f"no answer within {seconds_max} s")
+    if done.returncode in answers:
+        return Answer(done.returncode, done.stdout, "")
+    last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
+    trouble = f"exit status {done.returncode}: {' '.join(last) or 'it said nothing'}"
+    return Answer(done.returncode, done.stdout, trouble)

@@ -29,6 +29,9 @@ UNTIL_MAX = 200_000
 """Operations that a case file may hold."""
 
 RANKS_MAX = 8
+STRATEGIES = ("random", "swarm")
+"""How operations may be drawn."""
+
 BUDGET_SECONDS_MAX = 7 * 24 * 3600
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -104,7 +107,7 @@ SHARED: Mapping[str, Decorator] = {
     "strategy": click.option(
         "--strategy",
         default="swarm",
-        type=click.Choice(["random", "swarm"]),
+        type=click.Choice(STRATEGIES),
         help="How operations are drawn.  [swarm]",
     ),
     "traffic": click.option(
@@ -141,6 +144,27 @@ def refuse_with_case(context: click.Context) -> None:
                 f"--{name}: {context.params[name]}: a case holds its own; want only --until,"
                 " --plant and --json with it"
             )
+
+
+def refuse_beside_shrink(context: click.Context) -> None:
+    """`faults --shrink` has options of its own and goes with no other kind of hunt.
+
+    Raises:
+        InputError: if an option was given that would do nothing.
+    """
+    given = context.params
+    for name in ("seeds", "out"):
+        if not given["small"] and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{name}: {given[name]}: is only for failing seeds that are made small; add"
+                f" --shrink, or leave --{name} out"
+            )
+    if given["small"] and given["listing"]:
+        raise InputError("--shrink: --list hunts nothing; want only one of them")
+    if given["small"] and given["edges"]:
+        raise InputError(
+            "--shrink: --edges shows the fewest operations by itself; want only one of them"
+        )
 
 
 def core_count() -> int:

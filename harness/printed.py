@@ -11,8 +11,6 @@ import os
 import shlex
 from collections.abc import Mapping
 
-import msgspec
-
 
 def shown(text: str) -> str:
     """Text that moves no cursor and has an encoding; lines stay lines."""
@@ -33,7 +31,7 @@ def quoted(word: str) -> str:
 
 def json_line(record: Mapping[str, object]) -> str:
     """A record on one line of ASCII; a name of a file is read back as what it was."""
-    return json.dumps(record, separators=(",", ":"), default=msgspec.to_builtins)
+    return json.dumps(record, separators=(",", ":"))
 
 
 def _byte_shown(byte: int) -> str:

@@ -28,6 +28,8 @@ class RowBook:
         last_step: per row, the newest step that uses it.
         is_written: per row, whether it was reset or restored for its holder.
         saved: what each copy must hold.
+        saved_from: the row that each was copied from.
+        restored_from: by row, the one whose copy was last written into it.
     """
 
     def __init__(self, setup: Setup, families: frozenset[str]) -> None:
@@ -36,6 +38,8 @@ class RowBook:
         self.last_step = [0] * setup.rows
         self.is_written = [False] * setup.rows
         self.saved: dict[SavedRow, int] = {}
+        self.saved_from: dict[SavedRow, int] = {}
+        self.restored_from: dict[int, int] = {}
 
     def take(self, world: World, request: Request) -> None:
         """A request gets a row, whatever its last holder has left in it and still does there."""
@@ -85,6 +89,7 @@ class RowBook:
             world.probes["paused_before_its_first_launch"] += 1
             return
         copy = request.saved = world.ask("save_row", row)
+        self.saved_from[copy] = row
         self.saved[copy] = self.expected[row]
         if world.device.program.row_memory[row] != self.expected[row]:
             self._note(world, request)
@@ -98,18 +103,27 @@ class RowBook:
             world.probes["row_restored_after_a_reset"] += 1
         world.ask("restore_row", row, copy)
         self.expected[row] = self.saved.pop(copy)
+        self.restored_from[row] = self.saved_from.pop(copy)
         self.is_written[row] = True
         request.saved = None
         world.probes["row_restored"] += 1
 
     def _note(self, world: World, request: Request) -> None:
         row = request.row
-        is_blank = self.expected[row] == BLANK
+        wanted, found = self.expected[row], world.device.program.row_memory[row]
+        is_blank, origin = wanted == BLANK, self.restored_from.get(row, row)
         world.truth.note(
             "initialised" if is_blank else "content",
             "row memory of an earlier holder" if is_blank else "row memory of another step",
-            f"{request.name} finds {world.device.program.row_memory[row]} in the memory of row"
-            f" {row}, which must hold {self.expected[row]}: twice the number of the step that wrote"
-            f" it last, one more where a commit did, and {BLANK} after a reset",
-            (Site("row", -1, row),),
+            f"{request.name} finds in the memory of row {row} {_writer(found)}, and should find"
+            f" {_writer(wanted)}",
+            tuple(Site("row memory", -1, at) for at in dict.fromkeys((row, origin))),
         )
+
+
+def _writer(content: int) -> str:
+    """Who wrote the memory of a row, which holds twice the number of a step, and one more where a
+    commit of its own did."""
+    if content == BLANK:
+        return "what a reset leaves"
+    return f"what {'the commit of ' if content % 2 else ''}step {content // 2} wrote"

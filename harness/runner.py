@@ -54,6 +54,7 @@ PAGES_COMPARED_ALWAYS = 512
 
 _ENCODE_INTO = msgspec.json.Encoder().encode_into
 _SKIPPED, _REFUSED, _DONE = Outcome.SKIPPED, Outcome.REFUSED, Outcome.DONE
+_BROKEN = Outcome.BROKEN
 
 DIGEST_BYTES = 1 << 14
 """Encoded operations are hashed in pieces of this size, for a call costs as much as a kilobyte."""
@@ -147,11 +148,11 @@ class Run:
             try:
                 outcome = operation.apply(world)
             except BrokenSubject:
-                outcome = _REFUSED
+                outcome = _BROKEN
         if operation.counted:
             if outcome is _DONE:
                 self.applied += 1
-            elif outcome is _REFUSED:
+            elif outcome is _REFUSED or outcome is _BROKEN:
                 self.refused += 1
             else:
                 self.skipped += 1

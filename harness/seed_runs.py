@@ -11,25 +11,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
-from harness.case import CASE_VERSION, Case, load_case, save_case
+from harness.case import CASE_VERSION, Case, Drawn, load_case
+from harness.errors import InputError
 from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
-from harness.ops import Operation
+from harness.mistakes import NO_ANSWERS
 from harness.ops.base import Op
-from harness.report.folder import REPORT, files_of, plain_report
+from harness.options import OPERATIONS_MAX, RANKS_MAX, STRATEGIES
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
-from harness.scenario import Scenario
-from harness.shrinking import shrink_trace
-from harness.sweep.artifacts import command_folder, new_folder, write_files
-from harness.sweep.findings import replay_command
-from harness.sweep.patience import alarmed
+from harness.scenario import Scenario, Setup
+from harness.shrinking import Means, Met, Run, shrink_run, smaller_case
+from harness.sweep.artifacts import command_folder
+from harness.sweep.findings import Finding, Findings, replay_command
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.loading import check_fault
+from harness.sweep.patience import Patience
+from harness.sweep.replay import seen
+from harness.sweep.smaller import make_small
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
+from harness.violation import Violation
 from harness.world import SubjectFactory
 from shrink import Budget
 from unikv import __version__
@@ -72,7 +77,8 @@ class SeedRuns:
 
         Args:
             scenario: a file, or what was loaded from one.
-            subject: the allocator under test.
+            subject: the allocator under test. A failing case is simplified to no storage that it
+                refuses to be built for by an `UnikvError`, a `ValueError` or the like.
             operations: operations of one seed.
             strategy: `random` or `swarm`.
             ranks: instead of the scenario's.
@@ -83,19 +89,26 @@ class SeedRuns:
 
         Raises:
             BrokenPromise: with the report, the case's folder and the command that shows it again.
-            InputError: if a file cannot be used.
+            InputError: if a file cannot be used, or an argument is none that can be run.
         """
         __tracebackhide__ = True
+        _check("operations", operations, range(1, OPERATIONS_MAX + 1))
+        _check("strategy", strategy, STRATEGIES)
+        if ranks is not None:
+            _check("ranks", ranks, range(1, RANKS_MAX + 1))
+        if plant is not None:
+            check_fault("plant", plant)
         totals = Tally()
         if self.stored is not None:
             case = load_case(self.stored)
+            if case.plant is not None:
+                check_fault(f"{self.stored}: plant", case.plant)
             result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
             totals.add(result, 0.0)
-            if result.violations:
-                seen = msgspec.structs.replace(case, violation=result.violations[0])
-                raise BrokenPromise(
-                    render(seen, seen.violation, self._command(subject, self.stored))
-                )
+            found = seen(result.violations, case.violation)
+            if found is not None:
+                case = msgspec.structs.replace(case, violation=found)
+                raise BrokenPromise(render(case, found, self._command(subject, self.stored)))
             return totals
         name = self.test.rpartition("::")[2]
         if not isinstance(scenario, Scenario):
@@ -105,23 +118,22 @@ class SeedRuns:
             result = run(seed, operations, ranks=ranks, strategy=strategy)
             totals.add(result, 0.0)
             if result.violations:
-                case = _case(scenario, result, plant)
+                drawn = Drawn(strategy=strategy, ranks=ranks, traffic="")
+                case = _case(scenario, result, plant, drawn)
                 raise BrokenPromise(self._written(case, subject))
         return totals
 
     def _written(self, case: Case, subject: SubjectFactory) -> str:
         """Write a failing case and the same made small; the report of the small one."""
         folder = command_folder(self.artifacts, "pytest")
-        folder = new_folder(folder, case.violation.short_signature)
-        save_case(folder / "case.json", case)
-        small = _smaller(case, subject)
-        path = folder / "min.json"
-        save_case(path, small)
-        command = self._command(subject, path)
-        text = render(small, small.violation, command)
-        files = files_of(small, command, subject)
-        write_files(folder, files or {REPORT: plain_report(text).encode()})
-        return f"{text}\ncase folder\n  {folder}\n"
+        findings = Findings(folder, subject, partial(self._command, subject))
+        findings.add_case(case)
+        make_small(findings, partial(_shorter, subject), Interrupts(), count_max=1)
+        first, *met = findings.all()
+        lines = [findings.report(first).rstrip("\n"), "", "case folder", f"  {first.folder}"]
+        for other in met:
+            lines += ["another failure met on the way", f"  {other.signature}", f"  {other.folder}"]
+        return "\n".join(lines) + "\n"
 
     def _command(self, subject: SubjectFactory, path: Path) -> str:
         if subject is UnikvSubject:
@@ -129,7 +141,21 @@ class SeedRuns:
         return f"python -m pytest {shlex.join([self.test, '--unikv-replay', str(path)])}"
 
 
-def _case(scenario: Scenario, result: SeedResult, plant: str | None) -> Case:
+def _check(name: str, value: object, allowed: Sequence[object]) -> None:
+    """See that an argument of `unikv_run` is one of what is allowed.
+
+    Raises:
+        InputError: if it is not.
+    """
+    if value not in allowed:
+        raise InputError(
+            f"unikv_run: {name}={value!r}: want {allowed[0]!r} to {allowed[-1]!r}"
+            if isinstance(allowed, range)
+            else f"unikv_run: {name}={value!r}: want {' or '.join(map(repr, allowed))}"
+        )
+
+
+def _case(scenario: Scenario, result: SeedResult, plant: str | None, drawn: Drawn) -> Case:
     return Case(
         version=CASE_VERSION,
         unikv=__version__,
@@ -140,18 +166,36 @@ def _case(scenario: Scenario, result: SeedResult, plant: str | None) -> Case:
         plant=plant,
         operations=result.trace,
         violation=result.violations[0],
+        drawn=drawn,
     )
 
 
-def _smaller(case: Case, subject: SubjectFactory) -> Case:
-    """A short case with the same signature."""
+def _shorter(subject: SubjectFactory, finding: Finding, case: Case, met: Met) -> Case:
+    """The smallest case found that fails likewise.
+
+    Raises:
+        DoesNotFail: if a run of the case, or of what is left of it, does not fail likewise.
+    """
+    patience = Patience()
+    budget = Budget(SHRINK_EXECUTIONS_MAX, patience.is_lost)
     signature = case.violation.signature
-    run = KnownRuns(case.plant, subject, alarmed)
+    run = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    reduction = shrink_run(
+        case.setup, case.operations, run, signature, budget, means=Means(met=met)
+    )
+    again = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    return smaller_case(case, reduction, again)
 
-    def fails(trace: Sequence[Op]) -> bool:
-        return any(v.signature == signature for v in run(case.setup, trace))
 
-    trace = shrink_trace(case.operations, fails, Budget(executions_max=SHRINK_EXECUTIONS_MAX))
-    violation = next(v for v in run(case.setup, trace) if v.signature == signature)
-    operations = cast(tuple[Operation, ...], trace)
-    return msgspec.structs.replace(case, operations=operations, violation=violation)
+@dataclass(frozen=True, slots=True)
+class _CandidateRuns:
+    """Runs candidates on a subject that may refuse a storage which is none of its author's."""
+
+    run: Run
+
+    def __call__(self, setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
+        """What is found first; nothing where the subject raises outside of the calls it answers."""
+        try:
+            return self.run(setup, operations)
+        except NO_ANSWERS:
+            return ()

@@ -66,6 +66,8 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
             shrunk = shrinking.run(Watch(shrinking, show))
     except DoesNotFail:
         screen.say(f"{path}: does not fail with its signature any more; nothing was written")
+        if as_json:
+            screen.say(json_line(_begin(path, case) | {"fails": False}))
         return Exit.MISSED
     except Unwritten as error:
         for line in _report(error.case, error.path):
@@ -128,12 +130,19 @@ def _report(case: Case, path: Path) -> list[str]:
     return render(case, case.violation, replay_command(path)).splitlines()
 
 
-def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
+def _begin(path: Path, case: Case) -> dict[str, object]:
+    """What the last line says of every case."""
     return {
         "command": "shrink",
         "case": str(path),
+        "signature": case.violation.signature,
+    }
+
+
+def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
+    return _begin(path, shrunk.case) | {
+        "fails": True,
         "smaller": str(shrunk.path),
-        "signature": shrunk.case.violation.signature,
         "operations": shrunk.operations,
         "shrunk_operations": len(shrunk.case.operations),
         "executions": shrunk.executions,

@@ -185,14 +185,19 @@ def shrink_case(
     return smaller_case(case, reduction)
 
 
-def smaller_case(case: Case, reduction: Reduction[Item]) -> Case:
+def smaller_case(case: Case, reduction: Reduction[Item], run: Run | None = None) -> Case:
     """The case with what a reduction left of it.
+
+    Args:
+        case: what was reduced.
+        reduction: how far it got.
+        run: runs the result once more, instead of this process on unikv.
 
     Raises:
         DoesNotFail: if that does not fail, as where verdicts were remembered of another program.
     """
     setup, operations = parted(reduction.result)
-    for violation in runner_of(case)(setup, operations):
+    for violation in (run or runner_of(case))(setup, operations):
         if violation.signature == case.violation.signature:
             return msgspec.structs.replace(
                 case,

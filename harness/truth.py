@@ -317,7 +317,7 @@ class Truth:
         if kind == "map":
             return "map", f"page map entry {unit} of band {name!r}"
         if kind == "host":
-            return "host", f"granule {unit} of host memory {name}"
+            return "host", self.copies.place(int(name), self._device.host.low(int(name), unit))
         if kind != "arena":
             return kind, f"{SPACE_NAMES[kind]} {unit}"
         owner = self._granule_owner[unit]

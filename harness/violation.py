@@ -18,13 +18,13 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         kind: what `first` numbers: a page or an id of a band, an entry of its page map, a request
-            row, or a byte of the arena.
+            row, the memory that belongs to one, or a byte of the arena.
         band: index of the band; -1 where it is of none.
         first: the first one.
         count: how many, one behind the other.
     """
 
-    kind: Literal["page", "id", "entry", "row", "byte"]
+    kind: Literal["page", "id", "entry", "row", "row memory", "byte"]
     band: int
     first: int
     count: int = 1

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from harness.errors import InputError
+from harness.packages import missing_package, needed_for
 from harness.printed import shown
 from harness.streams import OutputRefused, drop, output_only
 from harness.sweep.verdict import Exit
@@ -46,6 +47,11 @@ class WaysOut:
                 if not isinstance(error.__cause__, BrokenPipeError):
                     _complain(f"error: standard output: {error}; what was found is on disk")
                 sys.exit(Exit.INTERRUPTED)
+            case ModuleNotFoundError(name=str(module)) if (
+                package := needed_for(module)
+            ) is not None:
+                _complain(f"error: {missing_package(package)}")
+                sys.exit(Exit.USAGE)
             case KeyboardInterrupt() | click.Abort():
                 _complain("interrupted")
                 sys.exit(Exit.INTERRUPTED)

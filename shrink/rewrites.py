@@ -109,7 +109,8 @@ def exchange_items(
 
     No progress means: no such exchange helps, of those that were tried.
 
-    Cost: at most `EXCHANGES_MAX` executions to find nothing; the nearest items come first.
+    Cost: at most 2 * `EXCHANGES_MAX` executions to find nothing, for items that are not neighbours
+    are two places to put another at; the nearest items come first.
     """
 
     def variants(best: Sequence[T]) -> Iterable[Sequence[T]]:

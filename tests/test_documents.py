@@ -1,6 +1,7 @@
 """What the documents say of the code is so: every name, every table, every module."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,3 +174,13 @@ def test_every_operation_is_explained() -> None:
     table = READING[READING.index("## The operations") : READING.index("## What to do")]
     explained = re.findall(r"`(\w+)", table)
     assert sorted(explained) == sorted(kind.__name__ for kind in Operation.__args__)
+
+
+# pyproject.toml -----------------------------------------------------------------------------
+
+
+def test_the_code_alone_states_the_version() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" not in stated["project"]
+    assert stated["project"]["dynamic"] == ["version"]
+    assert stated["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "unikv.__version__"}

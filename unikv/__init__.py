@@ -5,3 +5,4 @@ the device to decide.  Start with `unikv.alloc.clearance`, then `unikv.storage`.
 """
 
 __version__ = "0.1.0"
+"""The only place that states the version; a build reads it here without running anything."""

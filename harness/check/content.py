@@ -62,14 +62,27 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
         if data[at : at + entry] != expected[at : at + entry]
     )
     slot = at % (len(expected) // groups) // entry
-    blank = not any(expected[at : at + entry])
+    blank, found = not any(expected[at : at + entry]), data[at : at + entry]
     world.truth.note(
         "initialised" if blank else "content",
         "slot promised as zeros" if blank else "wrong bytes in program order",
         f"band {setup.name!r}: slot {slot} of id {unit} on page {page} does not hold what was"
-        " last written to it",
+        f" last written to it{_whose(world, band, found)}",
         page_sites(band, [page]),
     )
+
+
+def _whose(world: World, band: int, found: bytes | bytearray) -> str:
+    """Where bytes that are wrong here would be right, as the end of a sentence."""
+    if not any(found):
+        return ", but zeros"
+    groups = world.layout.layer_groups
+    for unit, expected in enumerate(world.truth.content[band]):
+        for at in range(0, len(expected or b""), len(found)):
+            if expected is not None and expected[at : at + len(found)] == found:
+                slot = at % (len(expected) // groups) // len(found)
+                return f", but what slot {slot} of id {unit} must hold"
+    return ", but what no slot of this band must hold now"
 
 
 def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:

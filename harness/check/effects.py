@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.device.submissions import submission_text
+from harness.device.submissions import LANE_NAMES, submission_text
 from harness.subject import Book
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def after_free(world: World, name: str, submitted: int) -> None:
     log = world.ports[0].log
     for entry in log[submitted:]:
         if entry[0] == "wait":
-            text = f"{name} let a stream wait: {submission_text(world.layout, entry)}"
+            stream, awaited = (LANE_NAMES[lane] for lane in entry[1:3] if isinstance(lane, int))
+            text = f"{name} makes the {stream} stream wait for the {awaited} stream"
             world.truth.note("effects", "free waited", text)
             break
 

@@ -62,8 +62,8 @@ def examine(world: World) -> list[Violation]:
     assert rows == len(world.running) + len(world.waiting), "the engine lost its count"
     if subject.free_rows() + rows != world.setup.rows:
         text = (
-            f"of {world.setup.rows} request rows {subject.free_rows()} are free and {rows} are held"
-            " by requests"
+            f"of {world.setup.rows} request rows the allocator has {subject.free_rows()} free, and"
+            f" requests hold {rows}"
         )
         found.append(broken(world, "idle", "rows leaked", text))
     return found

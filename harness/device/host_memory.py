@@ -40,6 +40,10 @@ class HostMemory:
         ]
         self.piece_of = {band: index for index, part in enumerate(parts) for band in part.bands}
 
+    def low(self, index: int, unit: int) -> int:
+        """First byte of a granule of a piece."""
+        return self.granules[index] * unit
+
     def copy_to_host(
         self, stream: int, band: int, pages: Sequence[int], slots: Sequence[int]
     ) -> None:

@@ -11,6 +11,13 @@ from harness.device.memory import Effect, Mismatch
 from unikv.device.port import Stream
 
 
+def role_of(lane: int) -> str:
+    """What a stream is for, or `host`, or `peer`: every peer has a lane, and all have one role."""
+    if lane > HOST:
+        return "peer"
+    return "host" if lane == HOST else Stream(lane).name.lower()
+
+
 class Launch(msgspec.Struct, frozen=True):
     """One piece of device work, for as long as the run lasts.
 
@@ -30,10 +37,8 @@ class Launch(msgspec.Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """What its stream is for, or `host`, or `peer`."""
-        if self.stream > HOST:
-            return "peer"
-        return "host" if self.stream == HOST else Stream(self.stream).name.lower()
+        """What its stream is for."""
+        return role_of(self.stream)
 
 
 class ModeledEvent:

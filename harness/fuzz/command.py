@@ -6,28 +6,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.case import Case
-from harness.commands import REPORTS_MAX, Screen
+from harness.commands import REPORTS_MAX, Screen, watch_findings
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
 from harness.loading import load_scenario, read_file
 from harness.printed import json_line, shown
+from harness.program import DEFAULT_SCENARIOS
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import DEVICE, finding_lines, violation_records
 from harness.runner import SeedResult
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import Findings
 from harness.sweep.fuzzing import (
-    CRASHED,
-    OUT_OF_MEMORY,
-    TIMED_OUT,
     Fuzzing,
     FuzzPlan,
     add_failed_inputs,
     add_input,
     fuzzer_version,
 )
-from harness.sweep.loading import DEFAULT_SCENARIOS, check_fault
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.loading import check_fault
 from harness.sweep.replay import replay_twice
+from harness.sweep.smaller import make_small_in_time, stopwatch
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import About, command_line
 from harness.violation import Violation
@@ -124,6 +124,8 @@ def replay_input(
     if outcome.violation is not None:
         findings = Findings(command_folder(artifacts, "fuzz"))
         add_input(asked.target, subject.data, findings)
+        with Interrupts() as interrupts, screen.progress() as show:
+            make_small_in_time(findings, interrupts, watch_findings(show, stopwatch()))
         for finding in findings.all():
             screen.say(f"case        {finding.smallest_case}")
     if as_json:
@@ -169,7 +171,9 @@ def fuzz(
             show(min(1.0, fuzzing.seconds() / budget_seconds), text, fuzzing.seconds())
     seconds = fuzzing.seconds()
     findings = Findings(folder)
-    add_failed_inputs(fuzzing, findings)
+    with fuzzing.interrupts, screen.progress() as show:
+        add_failed_inputs(fuzzing, findings)
+        make_small_in_time(findings, fuzzing.interrupts, watch_findings(show, fuzzing.seconds))
     for line in finding_lines(findings, REPORTS_MAX):
         screen.say(line)
     for line in _summary(fuzzing, seconds):
@@ -199,11 +203,11 @@ def _verdict_lines(fuzzing: Fuzzing, status: Exit) -> list[str]:
     """What the exit status alone does not say."""
     files = ", ".join(map(str, fuzzing.left()))
     lines = [f"inputs      {files or 'none failed'}"]
-    if fuzzing.status == TIMED_OUT:
+    if fuzzing.hung:
         lines.append("hung        an input took too long; look at it with a debugger")
-    elif fuzzing.status == OUT_OF_MEMORY:
+    if fuzzing.filled:
         lines.append("memory      an input took more memory than -rss_limit_mb allows")
-    elif fuzzing.status == CRASHED and status is Exit.NOT_DETERMINISTIC:
+    if status is Exit.NOT_DETERMINISTIC:
         lines.append("inputs      failed under the fuzzer and do not fail without it")
     elif status is Exit.INTERNAL:
         lines += ["the fuzzer ended unexpectedly; it said", *fuzzing.last_words().splitlines()]

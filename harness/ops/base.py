@@ -25,6 +25,7 @@ class Outcome(Enum):
     DONE = "done"
     REFUSED = "refused"  # the allocator was short: a legal answer
     SKIPPED = "skipped"  # what it names is gone, or may not be touched now
+    BROKEN = "broken off"  # the allocator gave no legal answer, and the run cannot go on
 
 
 class Op(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="op"):

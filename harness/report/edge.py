@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.device.clock import HOST, Access
-from harness.device.launches import ModeledEvent
+from harness.device.launches import ModeledEvent, role_of
 from harness.device.memory import Effect
 from harness.device.modeled import ModeledDevice
 from harness.report.recorder import stand_below
@@ -31,7 +31,7 @@ class Edge(Protocol):
         ...
 
     def is_later(self, number: int, lane: int, kind: str) -> bool:
-        """Whether this launch waits for the last earlier one."""
+        """Whether this launch waits for the last earlier one of every lane."""
         ...
 
 
@@ -56,35 +56,38 @@ class EdgeBetween:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRule:
-    """Between every launch of one kind on one lane and the last one before it of another.
+    """Between every launch of one kind and the last ones before it of another.
+
+    Streams are named by their roles, as in a signature: what a peer misses, every peer misses.
 
     Attributes:
-        lane, kind: of the launches that wait.
-        awaited_lane, awaited_kind: of those that are waited for.
+        role, kind: of the launches that wait.
+        awaited_role, awaited_kind: of those that are waited for.
     """
 
-    lane: int
+    role: str
     kind: str
-    awaited_lane: int
+    awaited_role: str
     awaited_kind: str
 
     def is_earlier(self, number: int, lane: int, kind: str) -> bool:
         """Whether it is one of those that are waited for."""
-        return (lane, kind) == (self.awaited_lane, self.awaited_kind)
+        return kind == self.awaited_kind and role_of(lane) == self.awaited_role
 
     def is_later(self, number: int, lane: int, kind: str) -> bool:
         """Whether it is one of those that wait."""
-        return (lane, kind) == (self.lane, self.kind)
+        return kind == self.kind and role_of(lane) == self.role
 
 
 class EdgedDevice(ModeledDevice):
     """Waits where an edge says so, before anything else is done with the launch.
 
-    `mark` is the end of the last earlier launch, `count` how many launches there were.
+    `marks` has, per lane, the end of the last earlier launch; `count` is how many launches there
+    were.
     """
 
     edge: Edge
-    mark: ModeledEvent | None
+    marks: dict[int, ModeledEvent]
     count: int
 
     def submit(
@@ -92,17 +95,19 @@ class EdgedDevice(ModeledDevice):
     ) -> None:
         """Enqueue a launch, behind the edge."""
         number = self._count()
-        if self.mark is not None and self.edge.is_later(number, stream, kind):
-            self.wait_event(stream, self.mark)
+        if self.edge.is_later(number, stream, kind):
+            for mark in self.marks.values():
+                self.wait_event(stream, mark)
         super().submit(stream, kind, step, effect, touched)
         if self.edge.is_earlier(number, stream, kind):
-            self.mark = self.record_event(stream)
+            self.marks[stream] = self.record_event(stream)
 
     def stage(self, buffer: int, tables: list[int], step: int) -> None:
         """The host fills a staging buffer, behind the edge; whatever comes later is behind it."""
         number = self._count()
-        if self.mark is not None and self.edge.is_later(number, HOST, "fill"):
-            self.host_wait(self.mark)
+        if self.edge.is_later(number, HOST, "fill"):
+            for mark in self.marks.values():
+                self.host_wait(mark)
         super().stage(buffer, tables, step)
 
     def _count(self) -> int:
@@ -116,7 +121,7 @@ def with_edge(edge: Edge) -> Callable[[Setup, str | None, SubjectFactory], Run]:
     def build(setup: Setup, plant: str | None, subject: SubjectFactory) -> Run:
         run = Run(setup, plant, subject)
         device = stand_below(run.world.device, EdgedDevice)
-        device.edge, device.mark, device.count = edge, None, 0
+        device.edge, device.marks, device.count = edge, {}, 0
         return run
 
     return build
@@ -137,5 +142,5 @@ def edges_of(story: Story) -> tuple[EdgeBetween, EdgeRule] | None:
             frozenset(collision.earlier for collision in collisions),
             frozenset(collision.later for collision in collisions),
         ),
-        EdgeRule(later.lane, later.kind, earlier.lane, earlier.kind),
+        EdgeRule(role_of(later.lane), later.kind, role_of(earlier.lane), earlier.kind),
     )

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from harness.case import Case
+from harness.device.clock import LANES
+from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
+from harness.report.history import deeds
 from harness.report.story import Story
-from harness.report.text import describe, wrapped
-from harness.sweep.explaining import Count, Explaining
+from harness.report.text import counted, describe, step_text, wrapped
+from harness.report.touched import touched_text
+from harness.sweep.explaining import EdgeProof, drawn_for
 from harness.violation import Violation
 
 OTHERS_MAX = 3
@@ -21,12 +28,13 @@ FACT_INDENT = " " * 9
 def story_lines(story: Story) -> list[str]:
     """The failure as its replay showed it."""
     violation = story.violation
-    lines = wrapped("cause        ", story.cause)
+    lines = wrapped("cause        ", story.violation.what)
     lines += wrapped("promise      ", story.promise)
     for side in story.sides:
         ran = ", ".join(dict.fromkeys(side.ran))
-        where = f"{side.note.kind} on the {side.note.stream} stream, {side.lane}; {ran}"
+        where = f"{side.note.kind}, {step_text(side.note)}, {side.lane}; {ran}"
         lines += wrapped(f"{side.when:13}", where)
+        lines += wrapped(" " * 13, touched_text(story, side))
         lines += wrapped(" " * 13, f"op {side.launch.operation}  {side.operation}")
     if violation.missing_edge:
         lines += wrapped("missing edge ", violation.missing_edge)
@@ -43,46 +51,80 @@ def story_lines(story: Story) -> list[str]:
         for name, ranks in story.differences:
             both = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(ranks))
             lines += wrapped(f"{FACT_INDENT}- ", f"{name}: {both}")
+    return lines if _is_placed(story) else lines + _last_lines(story)
+
+
+def _is_placed(story: Story) -> bool:
+    """Whether there is a history, or a difference of ranks, to look at."""
+    return bool(story.differences) or any(follow.entries for follow in story.followed)
+
+
+def _last_lines(story: Story) -> list[str]:
+    """Where a failure is nowhere: what its operation did, and what every band claims behind it."""
+    at = len(story.recording.frames) - 1
+    frame = story.recording.frames[at]
+    (done,) = deeds(story.recording, at)
+    lines = ["", f"what its operation did{'' if done else ': nothing on the device'}"]
+    lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
+    for text in (*done, *(f"the allocator answers {answer}" for answer in frame.answers)):
+        lines += wrapped(f"{FACT_INDENT}- ", text)
+    lines += ["", "bands behind it"]
+    for row in story.bands:
+        low, high = row.span
+        text = (
+            f"{row.name}: pages {low}..{high}: {row.live} live, {counted(row.holes, 'hole')},"
+            f" {row.pending} pending, {row.fixed} fixed; {row.gap_bytes} bytes free behind it"
+        )
+        lines += wrapped(f"{FACT_INDENT}- ", text)
     return lines
 
 
 def no_edge_lines(story: Story) -> list[str]:
-    """Why nothing is put to the test."""
+    """Why nothing is put to the test, and what there is to look at instead."""
+    shown = []
+    if any(follow.entries for follow in story.followed):
+        shown.append("the history")
+    if story.differences:
+        shown.append("where the ranks differ")
+    there = " and ".join(shown or ["what its operation did and the bands behind it"])
     return [
         "",
         *wrapped(
             "inserted     ",
             f"nothing: {story.violation.check} is no promise of order, so no edge is missing;"
-            " look at the history and at what the sentence compares",
+            f" look at what the sentence compares, and at {there}",
         ),
     ]
 
 
-def edge_lines(
-    test: Explaining, once: Sequence[Violation], by_rule: Sequence[Violation]
-) -> list[str]:
+def edge_lines(story: Story, proof: EdgeProof) -> list[str]:
     """What the same operations show with the edge."""
     return [
         "",
         *wrapped(
             "inserted     ",
-            f"a wait for the earlier access: the same operations {became(test.story, once)}",
+            f"a wait for the earlier access: the same operations {became(story, proof.once)}",
         ),
         *wrapped(
             "by rule      ",
-            f"{rule_text(test.story, test.rule)}: the same operations"
-            f" {became(test.story, by_rule)}",
+            f"{rule_text(proof.rule)}: the same operations {became(story, proof.by_rule)}",
         ),
     ]
 
 
-def rule_text(story: Story, rule: EdgeRule) -> str:
+def rule_text(rule: EdgeRule) -> str:
     """The edge for all accesses of its kinds."""
-    lanes = story.recording.lanes
+    any_stream, each_stream = _streams(rule.role, "any"), _streams(rule.awaited_role, "each")
     return (
-        f"before every {rule.kind} of the {lanes[rule.lane]} stream, it waits for the last"
-        f" {rule.awaited_kind} of the {lanes[rule.awaited_lane]} stream"
+        f"before every {rule.kind} of {any_stream}, it waits for the last"
+        f" {rule.awaited_kind} of {each_stream}"
     )
+
+
+def _streams(role: str, word: str) -> str:
+    """All streams of a role, with a word for where they are several."""
+    lanes = [lane for lane in range(LANES) if role_of(lane) == role]
+    return f"{word if len(lanes) > 1 else 'the'} {role} stream"
 
 
 def became(story: Story, found: Sequence[Violation]) -> str:
@@ -98,15 +140,17 @@ def became(story: Story, found: Sequence[Violation]) -> str:
     return f"no longer fail in this way, but in another: {found[0].what}"
 
 
-def seed_lines(story: Story, seeds: range, operations: int, count: Count) -> list[str]:
+def seed_lines(story: Story, proof: EdgeProof) -> list[str]:
     """What further seeds show with the edge."""
-    case = story.case
+    case, count, asked = story.case, proof.count, len(proof.seeds)
+    cut = count.tried + count.deaths < asked
     text = (
-        f"{count.tried} of scenario {case.scenario} from {seeds[0]} on, {operations} operations"
-        f" each, planted fault {case.plant or 'none'}: {count.before} fail in this way without the"
-        f" edge, {count.after} with it"
+        f"{f'cut short: {count.tried} of {asked}' if cut else count.tried} of scenario"
+        f" {case.scenario} from {proof.seeds.start} on, {proof.operations} operations each,"
+        f" planted fault {case.plant or 'none'}: {count.before} fail in this way without the edge,"
+        f" {count.after} with it"
     )
-    lines = wrapped("seeds        ", text)
+    lines = wrapped("seeds        ", text) + wrapped(" " * 13, drawn_text(case))
     if count.deaths:
         lines += wrapped(" " * 13, f"{count.deaths} ended their process")
     others = sum(count.otherwise.values())
@@ -114,42 +158,88 @@ def seed_lines(story: Story, seeds: range, operations: int, count: Count) -> lis
         lines += wrapped(" " * 13, f"{others} fail in another way with it, most often as")
         for signature, times in count.otherwise.most_common(OTHERS_MAX):
             lines += wrapped(f"{' ' * 13}- ", f"{times} x {signature}")
-    lines += wrapped("verdict      ", verdict(count))
     return lines
 
 
-def verdict(count: Count) -> str:
-    """What the figures amount to, in a sentence."""
-    if not count.before:
-        return "no further seed fails in this way without the edge, so they prove nothing"
+def drawn_text(case: Case) -> str:
+    """How further seeds are drawn, and whether the case's own was drawn alike."""
+    drawn = drawn_for(case)
+    ranks = counted(drawn.ranks or case.scenario_data.ranks, "rank")
+    how = f"strategy {drawn.strategy}, {ranks}"
+    if case.drawn is None:
+        return f"drawn by {how}; the case does not say how its own seed was drawn"
+    if drawn.traffic:
+        return (
+            f"drawn by {how}, as the case's own, but its requests were those recorded in"
+            f" {drawn.traffic}, which a case does not hold"
+        )
+    return f"drawn as the case's own: {how}"
+
+
+def verdict_lines(story: Story, proof: EdgeProof) -> list[str]:
+    """What it all comes to."""
+    return wrapped("verdict      ", verdict(story, proof))
+
+
+def verdict(story: Story, proof: EdgeProof) -> str:
+    """What the same operations and the figures amount to, in a sentence, and never to more."""
+    count = proof.count
+    if _fails_alike(story, proof.by_rule):
+        return "the edge is not all of it: with it, the same operations still fail in this way"
     if count.after:
         return "the edge is not all of it: some seeds still fail in this way"
+    if not proof.seeds:
+        return "with the edge, the same operations do not fail in this way; no seed was tried"
+    if not count.before:
+        return "no seed that was tried fails in this way without the edge, so they prove nothing"
+    if proof.left:
+        return (
+            f"of {counted(count.before, 'seed')} that failed in this way without the edge, none"
+            f" does with it; of {len(proof.seeds)}, {proof.left} did not run to the end and prove"
+            f" nothing"
+        )
     return "the edge is the cause: with it, no seed fails in this way"
 
 
-def explain_record(
-    story: Story, test: Explaining | None, once: Sequence[Violation], seeds: int
-) -> dict[str, object]:
-    """The last line for programs; `seeds` is how many were asked for."""
+def _fails_alike(story: Story, found: Sequence[Violation]) -> bool:
+    return story.violation.signature in [violation.signature for violation in found]
+
+
+def explain_record(story: Story, proof: EdgeProof | None) -> dict[str, object]:
+    """The last line for programs; `proof` is None where no edge is missing."""
     record: dict[str, object] = {
         "command": "explain",
+        "fails": True,
         "signature": story.violation.signature,
         "cause": story.violation.what,
         "missing_edge": story.violation.missing_edge,
+        "accesses": [
+            msgspec.structs.asdict(side.note)
+            | {"when": side.when, "touched": touched_text(story, side)}
+            for side in story.sides
+        ],
         "places": [follow.place.title for follow in story.followed],
     }
-    if test is not None:
-        count = test.count
+    if proof is not None:
+        count = proof.count
         record |= {
-            "gone_with_the_edge": story.violation.signature
-            not in [violation.signature for violation in once],
-            "rule": rule_text(story, test.rule),
+            "gone_with_the_edge": not _fails_alike(story, proof.once),
+            "rule": rule_text(proof.rule),
+            "gone_with_the_rule": not _fails_alike(story, proof.by_rule),
+            "verdict": verdict(story, proof),
             "seeds": {
-                "asked": seeds,
+                "drawn": drawn_text(story.case),
+                "asked": len(proof.seeds),
                 "tried": count.tried,
                 "failing_without_the_edge": count.before,
                 "failing_with_the_edge": count.after,
                 "failing_otherwise": sum(count.otherwise.values()),
+                "deaths": count.deaths,
             },
         }
     return record
+
+
+def missed_record(case: Case) -> dict[str, object]:
+    """The last line for programs where a case does not fail as it was stored."""
+    return {"command": "explain", "fails": False, "signature": case.violation.signature}

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from harness.report.accounts import slot_facts, step_facts, touch_text, use_facts
 from harness.report.place import ARENA, Place, claimed_pages
 from harness.report.recording import (
     FENCED,
@@ -62,7 +63,7 @@ def _deeds(
     timed += running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
     lines = [text for _, text in sorted(timed)]
     lines += [_bound(recording, bind) for bind in recording.binds_of(operation)]
-    return (*lines, *_changes(recording, operation))
+    return (*lines, *_changes(recording, operation), *step_facts(recording, operation))
 
 
 def state_text(state: int) -> str:
@@ -89,8 +90,11 @@ def _facts(recording: Recording, operation: int, place: Place) -> Iterator[str]:
     for bind in recording.binds_of(operation):
         if bind.band == place.band and place.page in (bind.before, bind.after):
             yield _bound(recording, bind)
-    if place.band >= 0:
+    if place.page >= 0:
         yield from _page_changes(recording, operation, place.band, place.page)
+        yield from use_facts(recording, operation, place.band, place.page)
+    if place.slot >= 0:
+        yield from slot_facts(recording, operation, place.band, place.slot)
 
 
 def _verbs(launch: LaunchNote, place: Place) -> str:
@@ -139,8 +143,9 @@ def _units_text(recording: Recording, operation: int, touch: Touch) -> str:
         return f"{names.get(kind, kind)} {numbers}"
     left = frozenset(touch.units)
     texts = []
-    # What an operation gives up is claimed before it, what it takes is claimed after it.
-    for frame in recording.frames[max(0, operation - 1) : operation + 1][::-1]:
+    # What an operation reads is claimed before it, what it writes is claimed after it.
+    frames = recording.frames[max(0, operation - 1) : operation + 1]
+    for frame in reversed(frames) if touch.wrote else frames:
         by_band: dict[str, list[int]] = {}
         for place in claimed_pages(recording, frame, left):
             band = recording.setup.bands[place.band].name
@@ -203,9 +208,8 @@ def _page_changes(recording: Recording, operation: int, band: int, page: int) ->
             before = states[page] if page < len(states) else 0
         states = bands[band].states
         now = states[page] if page < len(states) else 0
-        texts.append(
-            "" if now == before else f"{state_text(before)} -> {state_text(now)}",
-        )
+        change = "" if now == before else f"{state_text(before)} -> {state_text(now)}"
+        texts.append(change and change + touch_text(recording, operation, band, page))
     name = recording.setup.bands[band].name
     if len(set(texts)) == 1:
         if texts[0]:

@@ -18,6 +18,7 @@ from harness.report.lanes import lanes_picture
 from harness.report.place import ARENA
 from harness.report.story import Story
 from harness.report.text import describe
+from harness.report.touched import touched_text
 
 
 def report_html(story: Story) -> str:
@@ -42,6 +43,7 @@ def report_html(story: Story) -> str:
             lanes=lanes_picture(story, columns),
             operations=_operations(story, columns),
             describe=describe,
+            touched_text=touched_text,
             cursor=_cursor(story, columns),
         )
     )
@@ -89,7 +91,7 @@ def _cursor(story: Story, columns: Columns) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("harness.report", "page"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -97,3 +99,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["typeset"] = typeset
+    return environment
+
+
+def typeset(text: str) -> str:
+    """Text with real arrows, which no browser breaks in two."""
+    return text.replace("->", "\N{RIGHTWARDS ARROW}").replace("<-", "\N{LEFTWARDS ARROW}")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.report.story import Story
 from harness.report.text import counted, describe
+from harness.report.touched import touched_text
 
 OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
@@ -19,7 +20,10 @@ DIFFERENCES_MAX = 20
 
 LINE_END = "\n"
 
-_MARKUP = re.compile(r"([\\`*_\[\]|~])")
+_MARKUP = re.compile(r"([\\`*|~]|\[(?=[^\]]*\][(\[:])|(?<!\w)_|_(?!\w))")
+"""What begins or ends something: an underscore inside a word does not, nor a bracket of a list."""
+
+_ENTITY, _TAG = re.compile(r"&(?=#?\w+;)"), re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def report_markdown(story: Story) -> str:
@@ -28,20 +32,22 @@ def report_markdown(story: Story) -> str:
     lines = [
         f"# {escaped(story.headline)}",
         "",
-        f"**Cause.** {escaped(story.cause)}.",
+        f"**Cause.** {escaped(violation.what)}.",
         "",
         f"Promise that was broken: {escaped(story.promise)}.",
     ]
-    if story.cause != violation.what:
-        lines += ["", f"In the words of the check: {escaped(violation.what)}."]
     if violation.missing_edge:
         lines += ["", f"**Missing edge.** {escaped(violation.missing_edge)}."]
         lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
-    lines += ["", "**See it again**", "", *_fenced([story.replay])]
+    # Its path is as short as the folder of artifacts was given.
+    lines += ["", "**See it again**, from the folder in which the program was started:"]
+    lines += ["", *_fenced([story.replay])]
     lines += _sides(story)
     lines += ["", f"## {_title(len(case.operations))}", ""]
     lines += [_found_in(story), "", *_fenced(operation_lines(story))]
+    lines += ["", f"{escaped(story.timing)}."]
     lines += _histories(story)
+    lines += _steps(story)
     lines += _arena(story)
     lines += _differences(story)
     lines += ["", "## Beside this file", "", *_files()]
@@ -66,7 +72,7 @@ def operation_lines(story: Story) -> list[str]:
 def escaped(text: str) -> str:
     """Text in which nothing is markup, on one line."""
     plain = " ".join(text.split())
-    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = _TAG.sub("&lt;", _ENTITY.sub("&amp;", plain))
     return _MARKUP.sub(r"\\\1", plain)
 
 
@@ -110,10 +116,12 @@ def _sides(story: Story) -> list[str]:
         ("what", *(side.note.kind for side in story.sides)),
         ("stream", *(side.note.stream for side in story.sides)),
         ("step", *(str(side.note.step or "none") for side in story.sides)),
+        ("where", *(touched_text(story, side) for side in story.sides)),
         ("in its stream", *(side.lane for side in story.sides)),
         ("operation", *(f"{side.launch.operation}: {side.operation}" for side in story.sides)),
-        ("the bytes were", *(side.note.holder or "not known" for side in story.sides)),
     ]
+    if story.are_bytes_held:
+        rows.append(("the bytes were", *(side.note.holder for side in story.sides)))
     ranks = len(story.recording.runs)
     for rank in range(ranks):
         name = f"by then, on rank {rank}" if ranks > 1 else "by then"
@@ -144,6 +152,13 @@ def _histories(story: Story) -> list[str]:
     return lines
 
 
+def _steps(story: Story) -> list[str]:
+    if not story.steps:
+        return []
+    head = ("step", "batch", "launched in op", "recorded", "waited for by schedule", "processed")
+    return ["", "## The steps", "", *table(head, story.steps)]
+
+
 def _arena(story: Story) -> list[str]:
     setup = story.recording.setup
     rows = [
@@ -155,15 +170,25 @@ def _arena(story: Story) -> list[str]:
         )
         for row in story.bands
     ]
-    head = ("band", "page bytes", "span", "live", "holes", "pending", "fixed", "unclaimed above it")
+    head = (
+        "band",
+        "page bytes",
+        "span",
+        "live",
+        "holes",
+        "pending",
+        "fixed",
+        "free bytes above it",
+    )
     names = ", ".join(row.name for row in story.bands)
     order = f" A list of counts means {escaped(names)}, in this order." if len(rows) > 1 else ""
     return [
         "",
         "## The arena when it was seen",
         "",
-        f"{setup.total_bytes} bytes, of which the first {setup.sink_bytes} are the sink. Bands from"
-        f" the low end to the high end, by rank 0's account.{order}",
+        f"{setup.total_bytes} bytes, of which the first {setup.sink_bytes} are the sink and"
+        f" {story.unclaimed_bytes} are claimed by no band. Bands from"
+        f" the low end to the high end, by the states that rank 0 gives its pages.{order}",
         "",
         *table(head, rows),
     ]
@@ -184,8 +209,10 @@ def _files() -> list[str]:
     return [
         "- `report.html`: the same as a picture to step through; opens in any browser.",
         "- `timeline.json`: every stream of every rank, for ui.perfetto.dev.",
-        "- `repro.py`: a test that fails as long as this failure is there to be seen; needs the"
-        " installed library alone.",
-        "- `min.json`, `case.json`: the trace as shown here, and as it was found.",
+        "- `repro.py`: a test that passes while this failure is there; needs the installed library"
+        " alone, and is there if that can import the allocator.",
+        "- `case.json`: the trace as it was found; `min.json`: as it is shown here, if it was made"
+        " small. `python -m harness explain` puts the missing edge in and says what still fails;"
+        " `replay --step` walks through it.",
         "- `env.json`: versions of everything that ran.",
     ]

@@ -27,7 +27,9 @@ class Place:
         title: what to call it.
         space: the memory space, by the name that accesses use.
         units: of that space.
-        band, page: which page it is; -1 where it is none.
+        band: index of the band that it belongs to; -1 where it is of none.
+        page: which page of the band it is; -1 where it is none.
+        slot: which host slot of the band it is; -1 where it is none.
     """
 
     title: str
@@ -35,11 +37,12 @@ class Place:
     units: frozenset[int]
     band: int = -1
     page: int = -1
+    slot: int = -1
 
 
 def places(recording: Recording) -> tuple[Place, ...]:
-    """Where the first violation of a replay is; empty where it names no place."""
-    if not recording.violations:
+    """Where the violation of a replay is; empty where it names no place."""
+    if recording.violation is None:
         return ()
     if recording.collision is not None:
         _, _, space, unit = recording.collision
@@ -47,7 +50,7 @@ def places(recording: Recording) -> tuple[Place, ...]:
     if recording.wrong_read is not None:
         read = recording.wrong_read
         return tuple(_wrong(recording, read.space, read.unit))
-    sites = recording.violations[0].sites
+    sites = recording.violation.sites
     found = dict.fromkeys(place for site in sites for place in _of_site(recording, site))
     found |= dict.fromkeys(_differing(recording))
     return tuple(found)[:PAGES_MAX]
@@ -74,6 +77,9 @@ def claimed_pages(recording: Recording, frame: Frame, units: frozenset[int]) -> 
 
 def _at(recording: Recording, space: str, unit: int) -> Iterator[Place]:
     """The pages that a granule of the arena was part of since the earlier access, or a table's."""
+    if space.startswith("host:"):
+        yield from _host(recording, space, unit)
+        return
     if space != ARENA:
         yield _other(space, unit)
         return
@@ -93,10 +99,26 @@ def _other(space: str, unit: int) -> Place:
     kind, _, name = space.partition(":")
     titles = {
         "map": f"page map entry {unit} of band {name!r}",
-        "host": f"granule {unit} of host memory {name}",
     }
     title = titles.get(kind, f"{SPACE_NAMES.get(kind, space)} {unit}")
     return Place(title, space, frozenset((unit,)))
+
+
+def _host(recording: Recording, space: str, unit: int) -> Iterator[Place]:
+    """The host slot that a granule of host memory was part of last, or its byte."""
+    index = int(space.partition(":")[2])
+    granule = recording.host_granules[index]
+    for frame in reversed(recording.frames):
+        for band in recording.setup.host[index].bands:
+            part = recording.setup.bands[band]
+            each = part.page_bytes // granule
+            slot = unit // each
+            if slot in frame.accounts.host[band]:
+                units = frozenset(range(slot * each, slot * each + each))
+                title = f"host slot {slot} of band {part.name!r}"
+                yield Place(title, space, units, band, slot=slot)
+                return
+    yield Place(f"byte {unit * granule} of host memory {index}", space, frozenset((unit,)))
 
 
 def _wrong(recording: Recording, space: str, unit: int) -> Iterator[Place]:
@@ -107,12 +129,9 @@ def _wrong(recording: Recording, space: str, unit: int) -> Iterator[Place]:
         band = recording.setup.bands[int(space.removeprefix("map"))]
         yield _other(f"map:{band.name}", unit)
     elif space.startswith("host"):
-        # Host memory has granules of its own size: the launch knows which it read.
-        name = f"host:{space.removeprefix('host')}"
-        read = recording.wrong_read
-        touched = recording.launches[read.launch].touched if read else ()
-        units = frozenset(unit for touch in touched if touch.space == name for unit in touch.units)
-        yield Place(f"host memory {space.removeprefix('host')}, byte {unit}", name, units)
+        # Host memory has granules of its own size.
+        granule = recording.host_granules[int(space.removeprefix("host"))]
+        yield from _host(recording, f"host:{space.removeprefix('host')}", unit // granule)
     else:
         yield _other(space, unit)
 
@@ -123,8 +142,9 @@ def _of_site(recording: Recording, site: Site) -> Iterator[Place]:
         yield from _bytes(recording, site.first, site.first + site.count)
         return
     numbers = range(site.first, site.first + site.count)
-    if site.kind == "row":
-        yield from (_other("rows", row) for row in numbers)
+    if site.kind in ("row", "row memory"):
+        space = "rows" if site.kind == "row" else "row memory"
+        yield from (_other(space, row) for row in numbers)
     elif not 0 <= site.band < len(recording.setup.bands):
         return  # An allocator's own account may name a band that there is not.
     elif site.kind == "page":

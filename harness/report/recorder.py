@@ -9,7 +9,7 @@ What is done with the notes is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from harness.case import Case
@@ -23,6 +23,7 @@ from harness.ops import Operation, Outcome
 from harness.report.recording import (
     FENCED,
     HELD,
+    Accounts,
     BandFrame,
     BindNote,
     Collision,
@@ -31,6 +32,7 @@ from harness.report.recording import (
     MoveNote,
     Recording,
     RunTime,
+    StepNote,
     Touch,
     WaitNote,
     WrongRead,
@@ -240,8 +242,8 @@ class RecordingRun(Run):
         )
         if before == ranks:
             ranks = before
-        frame = Frame(operation, outcome.value, self._answers, (first, notes.tick), ranks)
-        notes.frames.append(frame)
+        ticks, accounts = (first, notes.tick), _accounts(self.world)
+        notes.frames.append(Frame(operation, outcome.value, self._answers, ticks, ranks, accounts))
         return outcome
 
     def _check(self) -> list[Violation]:
@@ -249,13 +251,16 @@ class RecordingRun(Run):
         self._answers = tuple(map(repr, self.world.answers))
         return super()._check()
 
-    def recording(self) -> Recording:
-        """Everything that was written down."""
+    def recording(self, signature: str = "") -> Recording:
+        """Everything that was written down, about the first violation of a signature or of all."""
         notes, device = self.notes, self.world.device
-        collisions, wrong_read = _places(self.world, self.violations, notes)
+        alike = [found for found in self.violations if found.signature == signature]
+        violation = next(iter(alike or self.violations), None)
+        collisions, wrong_read = _places(self.world, violation, notes)
         return Recording(
             setup=self.world.setup,
             granule=device.granule,
+            host_granules=tuple(device.host.granules),
             lanes=LANE_NAMES[:LANES],
             frames=tuple(notes.frames),
             launches=tuple(notes.launches),
@@ -264,6 +269,7 @@ class RecordingRun(Run):
             moves=tuple(notes.moves),
             runs=tuple(notes.runs),
             violations=tuple(self.violations),
+            violation=violation,
             collisions=collisions,
             wrong_read=wrong_read,
             submissions=tuple(
@@ -274,7 +280,10 @@ class RecordingRun(Run):
 
 
 def record(case: Case, subject: SubjectFactory = UnikvSubject) -> Recording:
-    """Run a case once more and write everything down, up to its first violation."""
+    """Run a case once more and write everything down, up to where a promise is broken.
+
+    Several may be broken there; the recording is about the one that the case was stored for.
+    """
     runs: list[RecordingRun] = []
 
     def build(setup: Setup, plant: str | None, subject: SubjectFactory) -> RecordingRun:
@@ -282,7 +291,7 @@ def record(case: Case, subject: SubjectFactory = UnikvSubject) -> Recording:
         return runs[-1]
 
     run_trace(case.setup, case.operations, plant=case.plant, subject=subject, build=build)
-    return runs[0].recording()
+    return runs[0].recording(case.violation.signature)
 
 
 def _bands(world: World, subject: Subject, before: Sequence[BandFrame]) -> tuple[BandFrame, ...]:
@@ -309,23 +318,48 @@ def _bands(world: World, subject: Subject, before: Sequence[BandFrame]) -> tuple
     return tuple(frames)
 
 
+def _accounts(world: World) -> Accounts:
+    """Who may still touch what."""
+    truth = world.truth
+    retired = truth.retired_through
+    touchable = [
+        {page: step for page, step in pending.items() if step > retired}
+        for pending in truth.pending
+    ]
+    return Accounts(
+        steps=tuple(_steps(world)),
+        uses=tuple(world.subjects[0].uses()),
+        touchable=tuple(touchable),
+        host=tuple(map(dict, truth.copies.holders)),
+    )
+
+
+def _steps(world: World) -> Iterator[StepNote]:
+    for step in world.steps:
+        state = "retired" if step.number <= world.truth.retired_through else "recorded"
+        yield StepNote(step.number, step.requests, state)
+    for launched in (world.open_step, world.unsynced_step):
+        if launched is not None:
+            yield StepNote(launched.number, launched.requests, "launched")
+
+
 def _places(
-    world: World, violations: Sequence[Violation], notes: Notebook
+    world: World, violation: Violation | None, notes: Notebook
 ) -> tuple[tuple[Collision, ...], WrongRead | None]:
-    """Where the first violation happened, and where others like it, as far as the device knows."""
-    if not violations:
+    """Where a violation happened, and where others like it, as far as the device knows."""
+    if violation is None:
         return (), None
-    first, device = violations[0], world.device
+    device = world.device
     number_of = notes.number_of
     collisions = tuple(
         Collision(number_of[id(race.earlier)], number_of[id(race.later)], race.space, race.unit)
         for race, seen in zip(device.races, ordering.examine(world), strict=True)
-        if seen.signature == first.signature
+        if seen.signature == violation.signature
     )
     for (rank, launch, mismatch), seen in zip(
         device.bad_reads, content.examine(world), strict=False
     ):
-        if seen == first:
+        if seen == violation:
             number = number_of[id(launch)]
             return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
     return collisions, None

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from harness.ops import Operation
 from harness.scenario import Setup
+from harness.subject import Use
 from harness.violation import Violation
 
 UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
@@ -136,6 +137,34 @@ class BandFrame(NamedTuple):
     owners: tuple[int, ...]
 
 
+class StepNote(NamedTuple):
+    """A step that is not processed: its number, its batch, and how far it is.
+
+    `state` is `launched`, `recorded` or `retired`.
+    """
+
+    number: int
+    requests: tuple[str, ...]
+    state: str
+
+
+class Accounts(NamedTuple):
+    """Who may still touch what, after one operation.
+
+    Attributes:
+        steps: steps that are not processed, the oldest first.
+        uses: the first rank's ledger of unfinished uses.
+        touchable: per band, by the harness's own account, freed pages that a step may still touch,
+            each with the newest such step.
+        host: per band, by the same account, whose each host slot is.
+    """
+
+    steps: tuple[StepNote, ...]
+    uses: tuple[Use, ...]
+    touchable: tuple[Mapping[int, int], ...]
+    host: tuple[Mapping[int, str], ...]
+
+
 class Frame(NamedTuple):
     """The world after one operation.
 
@@ -145,6 +174,7 @@ class Frame(NamedTuple):
         answers: what the allocator answered, in words.
         ticks: of this operation, `[first, end)`.
         ranks: per rank, every band.
+        accounts: who may still touch what.
     """
 
     operation: Operation
@@ -152,6 +182,7 @@ class Frame(NamedTuple):
     answers: tuple[str, ...]
     ticks: tuple[int, int]
     ranks: tuple[tuple[BandFrame, ...], ...]
+    accounts: Accounts
 
 
 Note = TypeVar("Note", LaunchNote, WaitNote, BindNote, MoveNote)
@@ -185,18 +216,21 @@ class Recording:
     Attributes:
         setup: the storage and engine.
         granule: bytes of one unit of the arena.
+        host_granules: bytes of one unit of each piece of host memory.
         lanes: what every lane is called.
         frames: one per operation.
         launches, waits, binds, moves: in the order of submission.
         runs: per rank, when each launch ran, by its number.
         violations: what was found.
-        collisions: of the first violation, where it is a race, and of those like it.
-        wrong_read: of the first violation, where a rank read wrong bytes.
+        violation: the one of them that it is about; None if nothing was found.
+        collisions: of that violation, where it is a race, and of those like it.
+        wrong_read: of that violation, where a rank read wrong bytes.
         submissions: per rank, what its allocator submitted in the last operation, in words.
     """
 
     setup: Setup
     granule: int
+    host_granules: tuple[int, ...]
     lanes: tuple[str, ...]
     frames: tuple[Frame, ...]
     launches: tuple[LaunchNote, ...]
@@ -205,13 +239,14 @@ class Recording:
     moves: tuple[MoveNote, ...]
     runs: tuple[Mapping[int, RunTime], ...]
     violations: tuple[Violation, ...]
+    violation: Violation | None
     collisions: tuple[Collision, ...]
     wrong_read: WrongRead | None
     submissions: tuple[tuple[str, ...], ...]
 
     @property
     def collision(self) -> Collision | None:
-        """Of the first violation, where it is a race."""
+        """Of the violation that it is about, where that is a race."""
         return self.collisions[0] if self.collisions else None
 
     @property

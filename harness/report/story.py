@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from harness.case import Case
 from harness.check import PROMISES
+from harness.ops import Complete, HostSync, IdleCheck
+from harness.report.accounts import StepRow, step_rows
 from harness.report.history import Entry, history, state_text
 from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
@@ -21,6 +23,9 @@ from harness.violation import AccessNote, Violation
 from harness.world import SubjectFactory
 
 SUBMISSION = "submission"
+
+TIMING = (Complete, HostSync, IdleCheck)
+"""Operations that let device work end before something has to wait for it."""
 
 
 class Side(NamedTuple):
@@ -82,8 +87,8 @@ class Story:
         followed: the places of the failure with their histories.
         sides: both accesses; one that went wrong; none.
         order: why nothing orders the two accesses, in a sentence; empty where it is no race.
-        sink_bytes: bytes below the first band.
-        bands: the arena when the failure was seen, by the first rank's account.
+        bands: the arena when the failure was seen, by the states that the first rank gives pages.
+        steps: the last forward steps, and in which operation each became what.
         differences: where ranks do not agree.
     """
 
@@ -95,7 +100,19 @@ class Story:
     sides: tuple[Side, ...]
     order: str
     bands: tuple[BandRow, ...]
+    steps: tuple[StepRow, ...]
     differences: tuple[Difference, ...]
+
+    @property
+    def unclaimed_bytes(self) -> int:
+        """Bytes behind the sink that no band claimed when the failure was seen."""
+        claimed = sum((row.span[1] - row.span[0]) * row.page_bytes for row in self.bands)
+        return self.case.setup.total_bytes - self.case.setup.sink_bytes - claimed
+
+    @property
+    def are_bytes_held(self) -> bool:
+        """Whether the accesses are to bytes of the arena, which are live, pending or free."""
+        return all(side.note.holder in ("live", "pending", "free") for side in self.sides)
 
     @property
     def headline(self) -> str:
@@ -103,19 +120,21 @@ class Story:
         return f"{self.violation.check}: {self.violation.detail}"
 
     @property
-    def cause(self) -> str:
-        """One sentence; where ranks differ, what they differ in and not all they ever said."""
-        if not self.differences or self.violation.check != "divergence":
-            return self.violation.what
-        apart = [one for one in self.differences if one.name.startswith(SUBMISSION)]
-        name, ranks = (apart or self.differences)[0]
-        both = ", ".join(f"rank {rank} has {text}" for rank, text in enumerate(ranks))
-        return f"{self.violation.detail}: {name}: {both}"
-
-    @property
     def promise(self) -> str:
         """What should have held."""
         return PROMISES.get(self.violation.check, "")
+
+    @property
+    def timing(self) -> str:
+        """Where the schedule departs from the default one, in a sentence."""
+        frames = enumerate(self.recording.frames)
+        early = [f"{at}" for at, frame in frames if isinstance(frame.operation, TIMING)]
+        begin = "Device work starts as early and ends as late as ordering allows"
+        if not early:
+            return f"{begin}; no operation here lets any end sooner"
+        if len(early) == 1:
+            return f"{begin}; only operation {early[0]} lets some end sooner"
+        return f"{begin}; only operations {', '.join(early)} let some end sooner"
 
     @property
     def marks(self) -> dict[int, str]:
@@ -127,25 +146,26 @@ class Story:
 def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Story | None:
     """The story of a case, from one more run of it; None if it does not fail as it was stored."""
     recording = record(case, subject)
-    signature = case.violation.signature
-    if not recording.violations or recording.violations[0].signature != signature:
+    violation = recording.violation
+    if violation is None or violation.signature != case.violation.signature:
         return None
     found = tuple(Follow(place, history(recording, place)) for place in places(recording))
-    sides = _sides(recording)
+    sides = _sides(recording, violation)
     return Story(
         case=case,
         recording=recording,
-        violation=recording.violations[0],
+        violation=violation,
         replay=replay,
         followed=found,
         sides=sides,
         order=_order(sides) if recording.collision else "",
         bands=_band_rows(recording),
+        steps=step_rows(recording),
         differences=_differences(recording),
     )
 
 
-def _sides(recording: Recording) -> tuple[Side, ...]:
+def _sides(recording: Recording, violation: Violation) -> tuple[Side, ...]:
     if recording.collision is not None:
         numbers = [recording.collision.earlier, recording.collision.later]
         names = ["earlier", "later"]
@@ -153,10 +173,9 @@ def _sides(recording: Recording) -> tuple[Side, ...]:
         numbers, names = [recording.wrong_read.launch], ["wrong read"]
     else:
         return ()
-    notes = recording.violations[0].accesses
     return tuple(
         _side(recording, name, recording.launches[number], note)
-        for name, number, note in zip(names, numbers, notes, strict=True)
+        for name, number, note in zip(names, numbers, violation.accesses, strict=True)
     )
 
 

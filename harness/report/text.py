@@ -69,7 +69,7 @@ def _accesses(operations: Sequence[Operation], violation: Violation) -> list[str
     stream = max(len(access.stream) for _, access in pairs)
     lines = []
     for when, access in pairs:
-        where = f"{access.kind:{kind}}  {access.stream:{stream}} stream  {_step(access):8}"
+        where = f"{access.kind:{kind}}  {access.stream:{stream}} stream  {step_text(access):8}"
         lines += wrapped(f"  {when:13}  ", f"{where}  {access.holder}".rstrip())
         if 0 <= access.operation < len(operations):
             text = f"op {access.operation}  {describe(operations[access.operation])}"
@@ -77,7 +77,8 @@ def _accesses(operations: Sequence[Operation], violation: Violation) -> list[str
     return lines
 
 
-def _step(access: AccessNote) -> str:
+def step_text(access: AccessNote) -> str:
+    """The forward step that an access belongs to."""
     return f"step {access.step}" if access.step else "no step"
 
 

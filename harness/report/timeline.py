@@ -19,7 +19,10 @@ RANK_PROCESS = 1
 """Process of the first rank; viewers take 0 for a machine that idles."""
 
 OPERATIONS_THREAD = 1
-LANE_THREAD = 2
+ACCESSES_THREAD = 2
+"""Where the accesses of a failure were enqueued: on their lanes they may never have started."""
+
+LANE_THREAD = 3
 """Thread of the first lane; the others follow."""
 
 Event = dict[str, object]
@@ -32,6 +35,7 @@ def timeline(story: Story) -> bytes:
     events: list[Event] = []
     for rank in range(len(recording.runs)):
         events += _names(recording, rank)
+        events += _accesses(story, rank)
         events += _operations(story, rank)
         events += _slices(recording, rank, sides)
         # Arrows belong to slices that a reader has met: of events of one tick, the first in the
@@ -77,6 +81,34 @@ def _operations(story: Story, rank: int) -> Iterator[Event]:
         "ts": story.recording.end,
         "args": {"signature": story.violation.signature},
     }
+
+
+def _accesses(story: Story, rank: int) -> Iterator[Event]:
+    """The accesses where they were enqueued, and the edge between them that is missing."""
+    if not story.sides:
+        return
+    yield _metadata("thread_name", rank, ACCESSES_THREAD, "accesses of the failure")
+    shared: Event = {"pid": rank + RANK_PROCESS, "tid": ACCESSES_THREAD, "cat": "access"}
+    for side in story.sides:
+        name = f"{side.when}: {side.note.kind}, {side.lane}"
+        args = {"operation": side.operation, "step": side.note.step, "ran": list(side.ran)}
+        slice_ = {"ph": "X", "ts": side.launch.submitted, "dur": 1}
+        yield shared | slice_ | {"name": name, "args": args}
+    if story.recording.collision is not None:
+        edge = shared | {
+            "name": "missing edge",
+            "cat": "missing edge",
+            "id": _missing_edge(story, rank),
+        }
+        earlier, later = (side.launch.submitted for side in story.sides)
+        yield edge | {"ph": "s", "ts": earlier}
+        yield edge | {"ph": "f", "bp": "e", "ts": later}
+
+
+def _missing_edge(story: Story, rank: int) -> int:
+    """A number behind those of all waits."""
+    recording = story.recording
+    return 1 + len(recording.runs) * len(recording.arrows()) + rank
 
 
 def _slices(recording: Recording, rank: int, sides: dict[int, str]) -> Iterator[Event]:

@@ -28,7 +28,7 @@ from harness.ops.base import Op
 from harness.scenario import Setup
 from harness.shrinking import Run, parted
 from harness.sweep.interrupts import deaf_children
-from harness.sweep.patience import Patience, patient_runner
+from harness.sweep.patience import Measured, patient_runner
 from harness.violation import Violation
 
 DEPTH_MAX = 256
@@ -50,11 +50,11 @@ class _Worker:
     run: Run
 
 
-def _begin(case: Case, patience: Patience) -> None:
+def _begin(case: Case, measured: Measured) -> None:
     # Ctrl-C goes to every process of a terminal, but the reduction decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
-    _Worker.run = staticmethod(patient_runner(case, patience))
+    _Worker.run = staticmethod(patient_runner(case, measured))
 
 
 def _end_with_parent() -> None:
@@ -78,17 +78,17 @@ class Candidates:
     Args:
         case: what candidates are made of.
         jobs: how many processes.
-        patience: of each process.  It has to know its limit: the first candidate that a process
+        measured: of each process.  It has to know its limit: the first candidate that a process
             gets is any one, and must not set another.
     """
 
-    def __init__(self, case: Case, jobs: int, patience: Patience) -> None:
+    def __init__(self, case: Case, jobs: int, measured: Measured) -> None:
         self._least = self._depth = jobs
-        self._alone = patient_runner(case, patience)
+        self._alone = patient_runner(case, measured)
         self._is_broken = False
         self._coming: dict[tuple[Item, ...], Future[Found]] = {}
         self._pool = ProcessPoolExecutor(
-            jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(case, patience)
+            jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(case, measured)
         )
 
     def __enter__(self) -> Candidates:

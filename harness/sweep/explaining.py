@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.case import Case
+from harness.case import Case, Drawn
 from harness.report.edge import Edge, EdgeBetween, EdgeRule, edges_of, with_edge
 from harness.report.story import Story
 from harness.runner import Run, RunFactory, run_seed, run_trace
@@ -29,6 +29,9 @@ SILENCE_SECONDS_MAX = 180.0
 """Wall time after which a seed hangs."""
 
 CHUNK_JOBS = 4
+
+UNKNOWN = Drawn(strategy="swarm", ranks=None, traffic="")
+"""How seeds are drawn where a case does not say how its own was."""
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -47,7 +50,10 @@ class Tried(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EdgeWork:
-    """Runs seeds of a case's scenario, with its planted fault, without and with an edge."""
+    """Runs seeds of a case's scenario, with its planted fault, without and with an edge.
+
+    They are drawn as the case's own was, where that is known, but for recorded traffic.
+    """
 
     case: Case
     rule: EdgeRule
@@ -60,13 +66,15 @@ class EdgeWork:
         return Tried(digest, tuple(violation.signature for violation in before), after)
 
     def _run(self, seed: int, build: RunFactory) -> tuple[tuple[Violation, ...], str]:
-        case = self.case
+        case, drawn = self.case, drawn_for(self.case)
         result = run_seed(
             case.scenario_data,
             case.scenario,
             seed,
             self.operations,
             plant=case.plant,
+            ranks=drawn.ranks,
+            strategy=drawn.strategy,
             build=build,
         )
         return result.violations, result.digest
@@ -74,6 +82,11 @@ class EdgeWork:
     def name(self, job: Job) -> str:
         """The scenario's name."""
         return self.case.scenario
+
+
+def drawn_for(case: Case) -> Drawn:
+    """How more seeds of a case are drawn."""
+    return UNKNOWN if case.drawn is None else case.drawn
 
 
 @dataclass(slots=True)
@@ -92,6 +105,32 @@ class Count:
     after: int
     otherwise: Counter[str]
     deaths: int
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeProof:
+    """What came of an edge, so far as it was tried.
+
+    Attributes:
+        once: what the same operations show with the edge between their own two accesses.
+        by_rule: what they show with the same edge between all accesses of those kinds.
+        rule: that edge.
+        seeds: further seeds that were asked for; perhaps not all of them ended.
+        operations: of each of them.
+        count: what those that ended showed.
+    """
+
+    once: tuple[Violation, ...]
+    by_rule: tuple[Violation, ...]
+    rule: EdgeRule
+    seeds: range
+    operations: int
+    count: Count
+
+    @property
+    def left(self) -> int:
+        """Seeds that were asked for and did not run to their end."""
+        return len(self.seeds) - self.count.tried
 
 
 class Explaining:
@@ -122,15 +161,15 @@ class Explaining:
         result = run_trace(case.setup, case.operations, plant=case.plant, build=with_edge(edge))
         return result.violations
 
-    def seeds(self, seeds: range, operations: int, workers: int, folder: Path) -> Iterator[int]:
-        """Run seeds without and with the rule; how many have ended, after each.
+    def seeds(self, proof: EdgeProof, workers: int, folder: Path) -> Iterator[int]:
+        """Run the seeds without and with the rule; how many have ended, after each.
 
         Raises:
             CrewError: if worker processes cannot start.
         """
-        work = EdgeWork(self.story.case, self.rule, operations)
+        work = EdgeWork(self.story.case, self.rule, proof.operations)
         plan = CrewPlan(workers, work, folder, CHUNK_JOBS, SILENCE_SECONDS_MAX)
-        queue = JobQueue(seed_jobs(seeds), closed=lambda: self.interrupts.seen)
+        queue = JobQueue(seed_jobs(proof.seeds), closed=lambda: self.interrupts.seen)
         with self.interrupts, crew_for(plan) as crew:
             for event in crew.events(queue, self.interrupts):
                 if isinstance(event, Died):

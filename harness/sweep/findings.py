@@ -9,6 +9,7 @@ How a failing trace is made smaller is not known here, only where the smaller on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +21,8 @@ from harness.report.text import render, render_crash
 from harness.sweep.artifacts import new_folder, write_files, write_text
 from harness.sweep.crew import Died
 from harness.sweep.workload import command_line
+from harness.unikv_subject import UnikvSubject
+from harness.world import SubjectFactory
 
 CRASH = "crash"
 """Stands for the check of a finding that no check made: a seed ended its process."""
@@ -59,15 +62,33 @@ class Finding:
         return self.folder / REPORT
 
 
+def replay_command(path: Path) -> str:
+    """The command that replays a case file."""
+    return command_line(["replay", str(path)])
+
+
 class Findings:
     """All findings of one command, in the order they were first seen.
 
     Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
-    `add_crash`, `add_smaller`, `keep_whole` and `complete`.
+    `add_crash`, `add_smaller` and `complete`.
+
+    Args:
+        folder: where each gets one of its own.
+        subject: the allocator under test.
+        command: the command that replays a case file.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        subject: SubjectFactory = UnikvSubject,
+        command: Callable[[Path], str] = replay_command,
+    ) -> None:
         self._folder = folder
+        self._subject = subject
+        self._command = command
+        self._waiting: set[str] = set()
         self._by_signature: dict[str, Finding] = {}
         self._counts: dict[str, int] = {}
         self._reports: dict[str, str] = {}
@@ -79,6 +100,10 @@ class Findings:
         """Every finding, the first seen first."""
         return list(self._by_signature.values())
 
+    def is_waiting(self, finding: Finding) -> bool:
+        """Whether it is a case that nobody has made smaller or completed."""
+        return finding.signature in self._waiting
+
     def count(self, finding: Finding) -> int:
         """How many seeds failed like this one."""
         return self._counts[finding.signature]
@@ -89,16 +114,17 @@ class Findings:
         if self._seen(violation.signature):
             return
         folder = self._folder / violation.short_signature
-        replay = replay_command(folder / "case.json")
+        replay = self._command(folder / "case.json")
         try:
             folder = new_folder(self._folder, violation.short_signature)
-            replay = replay_command(folder / "case.json")
+            replay = self._command(folder / "case.json")
             save_case(folder / "case.json", case)
             self._write(violation.signature, folder, render(case, violation, replay))
         except InputError as error:
             # A full disk must not lose what was found: it is still counted and printed.
             text = render(case, violation, replay)
             self._reports[violation.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+        self._waiting.add(violation.signature)
         self._by_signature[violation.signature] = Finding(
             signature=violation.signature,
             check=violation.check,
@@ -145,62 +171,60 @@ class Findings:
 
     def add_smaller(self, finding: Finding, smaller: Case) -> None:
         """Write the shrunk case beside the one as found, and the report that shows it."""
+        self._waiting.discard(finding.signature)
         path = finding.folder / "min.json"
-        text = render(smaller, smaller.violation, replay_command(path))
+        text = render(smaller, smaller.violation, self._command(path))
         self._reports[finding.signature] = text
         try:
             save_case(path, smaller)
-            is_told = self._tell(finding, smaller, replay_command(path))
+            is_told = self._tell(finding, smaller, self._command(path))
             # What was told of the case as found says more than a report in plain text.
             if not is_told and not (finding.folder / PAGE).exists():
                 write_text(finding.report, plain_report(text))
         except InputError as error:
-            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+            self._add_words(finding, f"not written: {error}")
 
-    def keep_whole(self, finding: Finding) -> None:
-        """Leave a case as it was found, and say that its failure was not seen a second time."""
-        text = self._reports[finding.signature].rstrip()
-        self._reports[finding.signature] = (
-            f"{text}\n\nnot made smaller: it did not fail when it was run again; replay it to see"
-            " whether runs repeat\n"
-        )
+    def complete(self, finding: Finding, reason: str = "") -> None:
+        """Write what there is to tell of the case as found, where nobody makes it smaller.
 
-    def complete(self, finding: Finding) -> None:
-        """Write what there is to tell of the case as found, where nobody makes it smaller."""
+        Args:
+            finding: of a case.
+            reason: why it could not be made smaller; empty where nobody tried.
+        """
         assert finding.case is not None, "a crash leaves no case"
+        self._waiting.discard(finding.signature)
+        if reason:
+            self._add_words(finding, f"not made small: {reason}")
         try:
             self._tell(finding, finding.case, finding.replay)
         except InputError as error:
-            text = self._reports[finding.signature]
-            self._reports[finding.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
+            self._add_words(finding, f"not written: {error}")
 
     def report(self, finding: Finding) -> str:
         """What a person reads about it, also where it could not be written."""
         return self._reports[finding.signature]
 
+    def _add_words(self, finding: Finding, words: str) -> None:
+        text = self._reports[finding.signature]
+        self._reports[finding.signature] = f"{text.rstrip()}\n\n{words}\n"
+
     def _write(self, signature: str, folder: Path, text: str) -> None:
         self._reports[signature] = text
         write_text(folder / REPORT, plain_report(text))
 
-    @staticmethod
-    def _tell(finding: Finding, case: Case, replay: str) -> bool:
+    def _tell(self, finding: Finding, case: Case, replay: str) -> bool:
         """Replay a case and write its report, its pictures and its test; whether it failed again.
 
         Raises:
             InputError: if the folder takes no more.
         """
-        files = files_of(case, replay)
+        files = files_of(case, replay, self._subject)
         write_files(finding.folder, files)
         return bool(files)
 
     def _seen(self, signature: str) -> bool:
         self._counts[signature] = self._counts.get(signature, 0) + 1
         return signature in self._by_signature
-
-
-def replay_command(path: Path) -> str:
-    """The command that replays a case file."""
-    return command_line(["replay", str(path)])
 
 
 def _raised_name(died: Died) -> str:

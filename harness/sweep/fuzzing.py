@@ -15,28 +15,50 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.errors import InputError
 from harness.fuzz.inputs import Target, case_of, run_input
-from harness.shrinking import shrink_case
 from harness.sweep.findings import Findings
 from harness.sweep.interrupts import Interrupts
-from harness.sweep.patience import patient_runner
-from harness.sweep.undertaking import SHRINK_SECONDS
 from harness.sweep.verdict import Exit
-from shrink import Budget
 
 CRASHED, TIMED_OUT, OUT_OF_MEMORY = 77, 70, 71
 """Exit statuses of libFuzzer; any other but 0 means that the process itself went wrong."""
 
 INPUT_SECONDS_MAX = 60
 """An input that takes longer hangs: an ordinary one takes some hundredths of a second."""
+
+CRASH, HANG, FULL = "crash", "timeout", "oom"
+"""How libFuzzer names the files of inputs that failed, took too long or filled the memory."""
+
+_LIE_ELSEWHERE = "inputs that fail would lie where nobody looks; --artifacts DIR says where they go"
+_HIDE_THE_END = "how the fuzzer ended is read from its exit status; leave this out"
+_SEVERAL = (
+    "one fuzzer is followed; start the command several times, each with a --seed of its own and all"
+    " with one --corpus DIR"
+)
+_NO_FUZZING = "nothing would be fuzzed; --corpus DIR begins with the inputs of an earlier command"
+_BYTES = "nothing would be fuzzed; --replay FILE runs an input, and makes its operations few"
+
+REFUSED_FLAGS: Mapping[str, str] = {
+    "artifact_prefix": _LIE_ELSEWHERE,
+    "exact_artifact_path": _LIE_ELSEWHERE,
+    "error_exitcode": _HIDE_THE_END,
+    "timeout_exitcode": _HIDE_THE_END,
+    "jobs": _SEVERAL,
+    "fork": _SEVERAL,
+    "merge": _NO_FUZZING,
+    "set_cover_merge": _NO_FUZZING,
+    "minimize_crash": _BYTES,
+    "cleanse_crash": _BYTES,
+    "ignore_remaining_args": "the corpus stands behind all flags and would be lost; leave this out",
+}
+"""Flags of libFuzzer under which what it finds gets lost, each with the reason and the way out."""
 
 LOOK_SECONDS = 0.2
 LAST_LINES = 12
@@ -147,10 +169,25 @@ class Fuzzing:
                 yield self.reached
             self.status = process.wait()
 
-    def left(self) -> list[Path]:
-        """Inputs that failed, hung or filled the memory."""
-        kinds = ("crash-*", "timeout-*", "oom-*")
-        return sorted(path for kind in kinds for path in self.plan.folder.glob(kind))
+    def left(self, *kinds: str) -> list[Path]:
+        """Inputs that failed, hung or filled the memory, or only those of some kinds."""
+        patterns = [f"{kind}-*" for kind in kinds or (CRASH, HANG, FULL)]
+        return sorted(path for pattern in patterns for path in self.plan.folder.glob(pattern))
+
+    @property
+    def hung(self) -> bool:
+        """Whether an input took too long."""
+        return self.status == TIMED_OUT or bool(self.left(HANG))
+
+    @property
+    def filled(self) -> bool:
+        """Whether an input took more memory than it may."""
+        return self.status == OUT_OF_MEMORY or bool(self.left(FULL))
+
+    @property
+    def crashed(self) -> bool:
+        """Whether an input failed."""
+        return self.status == CRASHED or bool(self.left(CRASH))
 
     def situations(self) -> Counter[str]:
         """How many situations were reached, by the first word of each."""
@@ -176,14 +213,12 @@ class Fuzzing:
             return Exit.VIOLATION
         if self.interrupts.seen:
             return Exit.INTERRUPTED
-        match self.status:
-            case 0:
-                return self._quiet()
-            case 77:
-                return Exit.NOT_DETERMINISTIC
-            case 70 | 71:
-                return Exit.VIOLATION
-        return Exit.INTERNAL
+        # What is in the folder counts, however the process ended.
+        if self.hung or self.filled:
+            return Exit.VIOLATION
+        if self.crashed:
+            return Exit.NOT_DETERMINISTIC
+        return self._quiet() if self.status == 0 else Exit.INTERNAL
 
     def _quiet(self) -> Exit:
         if not self.executions():
@@ -212,32 +247,20 @@ def _lines(process: subprocess.Popen[bytes], door: int, interrupts: Interrupts) 
 
 
 def add_failed_inputs(fuzzing: Fuzzing, findings: Findings) -> None:
-    """Run what failed once more, without the fuzzer, and make it small.
+    """Run what failed once more, without the fuzzer.
 
-    Whatever fails in the harness itself is raised: no finding, but not to be lost either.
+    What hung or filled the memory is not run: it would do so again.  Whatever fails in the harness
+    itself is raised: no finding, but not to be lost either.
     """
-    if fuzzing.status != CRASHED:
-        return
-    for path in fuzzing.left():
+    for path in fuzzing.left(CRASH):
         add_input(fuzzing.plan.target, path.read_bytes(), findings)
 
 
 def add_input(target: Target, data: bytes, findings: Findings) -> None:
-    """Run one input; if it fails, add it to the findings, as found and small."""
+    """Run one input; if it fails, add it to the findings."""
     result = run_input(target, data)
-    if not result.violations:
-        return
-    findings.add_case(case_of(target, result, result.violations[0]))
-    end = time.monotonic() + SHRINK_SECONDS
-    for finding in findings.all():
-        if finding.case is not None:
-            budget = Budget(deadline=partial(_is_over, end))
-            smaller = shrink_case(finding.case, budget, run=patient_runner(finding.case))
-            findings.add_smaller(finding, smaller)
-
-
-def _is_over(end: float) -> bool:
-    return time.monotonic() > end
+    if result.violations:
+        findings.add_case(case_of(target, result, result.violations[0]))
 
 
 def fuzzer_version(package: str = "atheris") -> str:
@@ -259,9 +282,12 @@ def checked_flags(flags: Sequence[str]) -> tuple[str, ...]:
     """Flags for libFuzzer.
 
     Raises:
-        InputError: if one is none; a path among them would be taken for a corpus.
+        InputError: if one is none, as a path would be taken for a corpus, or loses what is found.
     """
     for flag in flags:
-        if not re.fullmatch(r"-[a-z_]+=\S*", flag):
+        found = re.fullmatch(r"-([a-z_]+)=\S*", flag)
+        if found is None:
             raise InputError(f"fuzz: {flag!r}: want flags of libFuzzer such as -runs=1000")
+        if found[1] in REFUSED_FLAGS:
+            raise InputError(f"fuzz: {flag!r}: {REFUSED_FLAGS[found[1]]}")
     return tuple(flags)

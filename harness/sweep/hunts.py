@@ -19,6 +19,7 @@ import msgspec
 from harness.faults.ablation import witness
 from harness.faults.catalog import FAULTS
 from harness.faults.hunt import attempts
+from harness.scenario import Count
 from harness.sweep.crew import CrewPlan, Died, Event, crew_for
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.jobs import Job, JobQueue
@@ -39,7 +40,7 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         seeds: failing runs that were made small.
         confirmed: results that fail likewise when they are run from their beginning.
-        operations, executions: medians of what is left and of runs.
+        operations, executions: medians of what is left and of runs; a half between two of them.
         seconds: median of processor time; of the first ten alone, which are timed.
         longest: operations of the longest result.
         distinct_results: texts, setup included, that are not the same.
@@ -49,17 +50,17 @@ class Shrunken(msgspec.Struct, frozen=True, kw_only=True):
         seconds_longest: processor time of the dearest of the timed ones.
     """
 
-    seeds: int
-    confirmed: int
-    operations: int
-    longest: int
-    distinct_results: int
-    same_result: int
-    signatures: int
-    same_result_each: int
+    seeds: Count
+    confirmed: Count
+    operations: int | float
+    longest: Count
+    distinct_results: Count
+    same_result: Count
+    signatures: Count
+    same_result_each: Count
     seconds: float
     seconds_longest: float
-    executions: int
+    executions: int | float
 
 
 class Hunted(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from harness.sweep.workload import NamedScenario
 from unikv import __version__
 
 DIGEST_BYTES = 8
-ROW_BYTES_MAX = 1 << 20
+ROW_BYTES_MAX = 32 << 20
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -61,15 +61,19 @@ class KeptHunts:
             InputError: if a file of that name is none of ours.
         """
         path = self._path(fault)
-        if not path.exists():
-            return None
-        data = read_file(path, "row of a hunt", ROW_BYTES_MAX)
         try:
-            row = msgspec.json.decode(data, type=_Row)
-        except msgspec.DecodeError as error:
+            if not path.exists():
+                return None
+            row = msgspec.json.decode(read_file(path, "row of a hunt", ROW_BYTES_MAX), type=_Row)
+        except (InputError, msgspec.DecodeError) as error:
             raise InputError(
                 f"--out: {path}: not a row of a hunt: {error}; remove it, or name another folder"
             ) from error
+        if row.hunted.fault != fault:
+            raise InputError(
+                f"--out: {path}: fault is {row.hunted.fault!r}; this name is for the row of"
+                f" {fault!r}; remove it, or name another folder"
+            )
         return row.hunted if row.about == self._about else None
 
     def keep(self, hunted: Hunted) -> None:

@@ -15,14 +15,13 @@ from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.loading import load_scenario
 from harness.printed import shown
+from harness.program import DEFAULT_SCENARIOS
 from harness.sweep.replay import CaseReplay
 from harness.sweep.workload import NamedScenario, Recording, SeedWork
 from harness.traffic import load_traffic
 
 TRAFFIC_REQUESTS_MAX = 200_000
 """Requests of a recording that are read; every worker process holds them all."""
-
-DEFAULT_SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def check_fault(place: str, fault: str) -> None:

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 from harness.case import Case
@@ -55,6 +56,10 @@ class _Alarm:
             raise EndlessRun
 
 
+ENDLESS_MAX = 3
+"""Candidates that may never come back where nothing else bounds the time that they take."""
+
+
 @contextmanager
 def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
     """Within, what takes longer ends; a timer of somebody else goes on afterwards.
@@ -83,7 +88,40 @@ def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, rest, interval)
 
 
+@dataclass(slots=True)
 class Patience:
+    """Lets candidates of somebody else's subject run, and is lost when too many never come back.
+
+    Invariant: `endless` counts those that were ended.  Changed by `watch` alone.
+
+    Attributes:
+        seconds: processor time of one candidate.
+        endless: how many took longer.
+    """
+
+    seconds: float = CANDIDATE_SECONDS_MAX
+    endless: int = 0
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Within, what takes longer ends.
+
+        Raises:
+            EndlessRun: when time is up.
+        """
+        try:
+            with alarmed(self.seconds):
+                yield
+        except EndlessRun:
+            self.endless += 1
+            raise
+
+    def is_lost(self) -> bool:
+        """Whether enough of them never came back."""
+        return self.endless >= ENDLESS_MAX
+
+
+class Measured:
     """A watch that measures its first run, which is known to end, and limits the others by it.
 
     Invariant: `seconds_max` is None until a first run has ended, and then never changes.
@@ -96,8 +134,8 @@ class Patience:
         self.seconds_max = seconds_max
 
     @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """Watch one run.
+    def watch(self) -> Iterator[None]:
+        """Within, what takes longer ends.
 
         Raises:
             EndlessRun: when time is up.
@@ -112,11 +150,11 @@ class Patience:
         self.seconds_max = max(CANDIDATE_SECONDS_MAX, seconds)
 
 
-def patient_runner(case: Case, patience: Patience | None = None) -> KnownRuns:
+def patient_runner(case: Case, measured: Measured | None = None) -> KnownRuns:
     """Runs candidates of a case in this process, each for so long at most.
 
     Args:
         case: what candidates are made of.
-        patience: how long; by default the first run is that of the case, and decides.
+        measured: how long; by default the first run is that of the case, and decides.
     """
-    return KnownRuns(case.plant, watch=patience or Patience())
+    return KnownRuns(case.plant, watch=(measured or Measured()).watch)

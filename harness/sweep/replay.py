@@ -7,6 +7,7 @@ compared before anything else is said.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -184,19 +185,19 @@ def replay_twice(subject: Replayable) -> ReplayOutcome:
     tally = Tally()
     tally.add(first, time.process_time() - busy)
     second = subject.run()
-    found = seen(first, subject.expected())
+    found = seen(first.violations, subject.expected())
     status, said = judge(first, second.digest, subject.expected(), subject.planted())
     return ReplayOutcome(status, said, first, found, tally, time.monotonic() - begin)
 
 
-def seen(result: SeedResult, expected: Violation | None) -> Violation | None:
-    """What a result is about: the expected violation if it is there, else the first."""
+def seen(found: Sequence[Violation], expected: Violation | None) -> Violation | None:
+    """What a run is about: the expected violation if it is there, else the first."""
     alike = [
         violation
-        for violation in result.violations
+        for violation in found
         if expected is not None and violation.signature == expected.signature
     ]
-    return next(iter(alike or result.violations), None)
+    return next(iter(alike or found), None)
 
 
 def judge(
@@ -213,7 +214,7 @@ def judge(
         expected: the violation that was stored.
         planted: the fault that must be caught.
     """
-    found = seen(first, expected)
+    found = seen(first.violations, expected)
     if first.digest != second_digest:
         return Exit.NOT_DETERMINISTIC, f"not deterministic: {first.digest}, then {second_digest}"
     if found is not None:

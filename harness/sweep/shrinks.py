@@ -29,7 +29,7 @@ from harness.sweep.artifacts import write_beside
 from harness.sweep.candidates import Candidates
 from harness.sweep.findings import replay_command
 from harness.sweep.interrupts import Interrupts
-from harness.sweep.patience import Patience, patient_runner
+from harness.sweep.patience import Measured, patient_runner
 from harness.sweep.verdicts import Verdicts
 from harness.violation import Violation
 from shrink import ALONE, Ahead, Budget, DoesNotFail, Observer
@@ -126,7 +126,7 @@ class Shrinking:
         self.budget_seconds = budget_seconds
         self._path = path
         self._jobs = jobs
-        self._patience = Patience()
+        self._measured = Measured()
         self._begin = time.monotonic()
 
     def seconds(self) -> float:
@@ -146,7 +146,7 @@ class Shrinking:
         try:
             return self._run(observer)
         except DoesNotFail:
-            # The program has changed since the verdicts were written down, and they are forgotten.
+            # The verdicts on disk were not this program's after all, and they are forgotten.
             return self._run(observer)
 
     def _run(self, observer: Observer) -> Shrunk:
@@ -190,13 +190,13 @@ class Shrinking:
     @contextmanager
     def _runner(self) -> Iterator[tuple[Run, Ahead[Item]]]:
         if self._jobs == 1:
-            yield patient_runner(self.case, self._patience), ALONE
+            yield patient_runner(self.case, self._measured), ALONE
             return
-        with Candidates(self.case, self._jobs, self._patience) as candidates:
+        with Candidates(self.case, self._jobs, self._measured) as candidates:
             yield candidates.run, candidates
 
     def _still_fails(self) -> bool:
-        found = patient_runner(self.case, self._patience)(self.case.setup, self.case.operations)
+        found = patient_runner(self.case, self._measured)(self.case.setup, self.case.operations)
         return any(v.signature == self.case.violation.signature for v in found)
 
     def _is_over(self) -> bool:

@@ -111,7 +111,7 @@ def summed(made: Sequence[MadeSmall]) -> Shrunken:
     return Shrunken(
         seeds=len(made),
         confirmed=sum(one.confirmed for one in made),
-        operations=int(median(lengths)),
+        operations=_middle(lengths),
         longest=max(lengths),
         distinct_results=len(texts),
         same_result=max(texts.values()),
@@ -119,8 +119,14 @@ def summed(made: Sequence[MadeSmall]) -> Shrunken:
         same_result_each=sum(max(counts.values()) for counts in of_signature.values()),
         seconds=round(median(seconds), 3),
         seconds_longest=round(max(seconds), 3),
-        executions=int(median(one.reduction.executions for one in made[:ALONE])),
+        executions=_middle([one.reduction.executions for one in made[:ALONE]]),
     )
+
+
+def _middle(counts: Sequence[int]) -> int | float:
+    """The median: a whole number, or a half where it lies between two."""
+    middle = median(counts)
+    return int(middle) if middle == int(middle) else middle
 
 
 def _some(fault: Fault, scenarios: Mapping[str, Scenario], count: int) -> Iterator[Failing]:

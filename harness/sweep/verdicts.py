@@ -2,7 +2,8 @@
 
 The insight: a reduction is a function of its verdicts, so nothing else has to be kept.  One that
 finds them all again arrives where it was ended without running anything, and a process that was
-killed can have lost no more than its last line.
+killed can have lost no more than its last line.  A verdict is one program's: nobody checks later
+that a candidate passes, so after a change of the program all are found anew.
 
 What a candidate is, and who asks, is not known here.
 """
@@ -19,7 +20,7 @@ from harness.canonical import Item
 from harness.case import Case
 from harness.errors import InputError
 from harness.loading import read_file
-from unikv import __version__
+from harness.program import ROOT, sources_digest
 
 SUFFIX = ".shrinking"
 DIGEST_BYTES = 12
@@ -41,15 +42,17 @@ class Verdicts:
 
     Args:
         path: the case file.
-        case: what it holds; verdicts of another case or version are dropped.
+        case: what it holds; verdicts of another case or program are dropped.
+        root: the folder that the program lies in.
 
     Raises:
         InputError: if the file beside it is something else, or cannot be written.
     """
 
-    def __init__(self, path: Path, case: Case) -> None:
+    def __init__(self, path: Path, case: Case, root: Path = ROOT) -> None:
         self.path = path.with_name(f".{path.name}{SUFFIX}")
-        about = blake2b(msgspec.json.encode((case, __version__)), digest_size=DIGEST_BYTES)
+        key = msgspec.json.encode((case, sources_digest(root)))
+        about = blake2b(key, digest_size=DIGEST_BYTES)
         self._header = f"verdicts {FORMAT} {about.hexdigest()}"
         self._known: dict[str, bool] = {}
         self.trouble = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.case import CASE_VERSION, Case
+from harness.case import CASE_VERSION, Case, Drawn
 from harness.printed import quoted
 from harness.runner import SeedResult, run_seed
 from harness.scenario import Scenario
@@ -97,7 +97,13 @@ class SeedWork:
             plant=self.plant,
             operations=result.trace,
             violation=violation,
+            drawn=self.drawn(),
         )
+
+    def drawn(self) -> Drawn:
+        """How every seed is drawn."""
+        traffic = self.recording.path.name if self.recording else ""
+        return Drawn(strategy=self.strategy, ranks=self.ranks, traffic=traffic)
 
     def about(self) -> About:
         """What is run."""

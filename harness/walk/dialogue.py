@@ -16,7 +16,7 @@ from rich.text import Text
 
 from harness.errors import InputError
 from harness.report.text import describe, render
-from harness.sweep.replay import CaseReplay
+from harness.sweep.replay import CaseReplay, seen
 from harness.sweep.verdict import Exit
 from harness.walk.tables import LISTS, RECORDS, Table, page
 from harness.walk.walk import Walk
@@ -29,8 +29,8 @@ DRAWING_WIDTH = 160
 HELP: Mapping[str, str] = {
     "next [N]": "apply one operation, or N",
     "back [N]": "take one back, or N: everything before is run again",
-    "go N": "go to where N operations are applied",
-    "failure": "go to where a promise is broken",
+    "go N": "go to where operation N is applied; they count from 0, as in the reports",
+    "failure": "go to where a promise is broken, or to the end",
     "list": "the operations around here",
     "report": "what is broken here, as a report",
     "bands, requests, steps, copies, transfers, prefixes, streams": "what there is now",
@@ -38,7 +38,7 @@ HELP: Mapping[str, str] = {
     "request NAME, step N, copy NAME, transfer NAME": "everything about one of them",
     "page BAND N": "everything about one page",
     "show ...": "the same as what follows it, as in show page BAND N",
-    "help": "this list; n, b, g, f, l, r, p, h and q stand for words, an empty line for next",
+    "help": "this list; n, b, g, f, l, r, p, h or ? and q stand for words, an empty line for next",
     "quit": "stop here; the end of the input does too",
 }
 """Commands, each with what it does."""
@@ -52,9 +52,10 @@ LETTERS: Mapping[str, str] = {
     "r": "report",
     "p": "page",
     "h": "help",
+    "?": "help",
     "q": "quit",
 }
-"""What one letter stands for; an empty line is `next`."""
+"""What one character stands for; an empty line is `next`."""
 
 
 class Talk(Protocol):
@@ -73,8 +74,8 @@ def walk_through(talk: Talk, subject: CaseReplay) -> Exit:
     """Walk along a case as the other side says.
 
     Returns:
-        VIOLATION if a broken promise was seen on the way, CLEAN if not, NOTHING_RAN if nobody
-        went anywhere.
+        VIOLATION if a broken promise was seen on the way, MISSED if the end was reached without
+        one, CLEAN if nobody went so far, NOTHING_RAN if nobody went anywhere.
     """
     walk = Walk(subject.stored, subject.plant)
     if subject.until is not None:
@@ -139,12 +140,17 @@ class _Dialogue:
 
     def prompt(self) -> str:
         """Where we are, in a few characters."""
-        return f"[{self._walk.at} of {len(self._walk.operations)}] "
+        return f"[{self._where()}] "
+
+    def _where(self) -> str:
+        """The operation that was applied last, by its number in the reports."""
+        last = len(self._walk.operations) - 1
+        return f"op {self._walk.at - 1} of {last}" if self._walk.at else f"before op 0 of {last}"
 
     def place(self) -> str:
         """The last operation, what came of it, and the next one."""
         walk = self._walk
-        lines = [f"at {walk.at} of {len(walk.operations)} operations"]
+        lines = [f"at {self._where()}"]
         if walk.at:
             done = describe(walk.operations[walk.at - 1])
             lines.append(f"  done  {walk.at - 1:4}  {done}: {walk.outcomes[-1].value}")
@@ -152,7 +158,12 @@ class _Dialogue:
             lines.append(f"  BROKEN      {violation.check}: {violation.what}")
         if walk.at < len(walk.operations) and not walk.violations:
             lines.append(f"  next  {walk.at:4}  {describe(walk.operations[walk.at])}")
+        if self._is_clean_end():
+            lines.append(f"  no longer fails; stored: {self._subject.stored.violation.signature}")
         return "\n".join(lines)
+
+    def _is_clean_end(self) -> bool:
+        return self._walk.at == len(self._walk.operations) and not self._walk.violations
 
     def _go_to(self, at: int) -> str:
         self._walk.go(at)
@@ -162,6 +173,8 @@ class _Dialogue:
         """What is seen on coming here."""
         if self._walk.violations:
             self.verdict = Exit.VIOLATION
+        elif self._is_clean_end():
+            self.verdict = Exit.MISSED
         elif self._walk.at and self.verdict is Exit.NOTHING_RAN:
             self.verdict = Exit.CLEAN
         return self.place()
@@ -174,8 +187,8 @@ class _Dialogue:
 
     def _go(self, arguments: list[str]) -> str:
         if not arguments:
-            raise InputError("go: no number: want how many operations to have applied")
-        return self._go_to(_number("go", arguments))
+            raise InputError("go: no number: want that of an operation; they count from 0")
+        return self._go_to(_number("go", arguments) + 1)
 
     def _failure(self, arguments: list[str]) -> str:
         self._walk.go_to_failure()
@@ -187,14 +200,14 @@ class _Dialogue:
         lines = []
         for at in range(low, high):
             ended = f": {walk.outcomes[at].value}" if at < walk.at else ""
-            mark = ">" if at == walk.at else " "
+            mark = ">" if at == walk.at - 1 else " "
             lines.append(f"{mark} {at:5}  {describe(walk.operations[at])}{ended}")
         return "\n".join(lines)
 
     def _report(self, arguments: list[str]) -> str:
-        if not self._walk.violations:
+        violation = seen(self._walk.violations, self._subject.stored.violation)
+        if violation is None:
             return "nothing is broken here"
-        violation = self._walk.violations[0]
         return render(self._subject.stored, violation, self._subject.command())
 
     def _page(self, arguments: list[str]) -> str:

@@ -76,5 +76,5 @@ def test_a_failure_that_does_not_show_again_is_kept_and_said(tmp_path: Path) -> 
     (finding,) = undertaking.campaign.findings.all()
     report = undertaking.campaign.findings.report(finding)
     assert report.startswith("ledger: odd in page 3")
-    assert report.rstrip().rpartition("\n")[2].startswith("not made smaller: ")
+    assert report.rstrip().rpartition("\n")[2].startswith("not made small: ")
     assert undertaking.status() is Exit.VIOLATION

@@ -13,7 +13,7 @@ import pytest
 from harness.case import Case
 from harness.runner import run_trace
 from harness.sweep.candidates import Candidates
-from harness.sweep.patience import Patience
+from harness.sweep.patience import Measured
 from tests.cli.test_findings import a_case
 from tests.cli.test_shrink import FAULT, OPERATIONS, SETUP
 
@@ -22,12 +22,12 @@ FOUND = run_trace(SETUP, OPERATIONS, plant=FAULT).violations
 OWNER = """
 import signal
 from harness.sweep.candidates import Candidates
-from harness.sweep.patience import Patience
+from harness.sweep.patience import Measured
 from tests.cli.test_candidates import stored
 from tests.cli.test_shrink import OPERATIONS, SETUP
 
 if __name__ == "__main__":
-    candidates = Candidates(stored(), 1, Patience(10.0))
+    candidates = Candidates(stored(), 1, Measured(10.0))
     candidates.run(SETUP, OPERATIONS)
     print("busy", flush=True)
     signal.pause()
@@ -41,7 +41,7 @@ def stored() -> Case:
 
 @pytest.mark.slow
 def test_a_reduction_goes_on_alone_when_its_processes_are_killed() -> None:
-    with Candidates(stored(), 1, Patience(10.0)) as candidates:
+    with Candidates(stored(), 1, Measured(10.0)) as candidates:
         assert tuple(candidates.run(SETUP, OPERATIONS)) == FOUND
         for process in active_children():
             process.kill()
@@ -54,7 +54,7 @@ def test_a_reduction_goes_on_alone_when_its_processes_are_killed() -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_does_not_reach_a_process_that_only_starts() -> None:
-    with Candidates(stored(), 1, Patience(10.0)) as candidates:
+    with Candidates(stored(), 1, Measured(10.0)) as candidates:
         candidates.expect([(SETUP, *OPERATIONS)])
         for process in active_children():
             assert process.pid is not None

@@ -9,8 +9,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from ci.placement import PRODUCT
+from ci.project import read_project
 from harness.cli import main
-from harness.doctor import NEEDED, OPTIONAL, Determinism, Diagnosis, Part, diagnosis_lines, examine
+from harness.doctor import Determinism, Diagnosis, Part, diagnosis_lines, examine
+from harness.packages import NEEDED, OPTIONAL
 from harness.sweep.verdict import Exit
 
 ROOT = Path(__file__).parents[2]
@@ -28,14 +31,37 @@ harness.choices.SeedChoices = Hashed
 """
 
 
-REPEATS = Determinism(("aa", "aa"), "")
-NUMPY = Part("numpy", "2.0", "everything")
+DIFFERS_EACH_TIME = """
+import itertools
+import harness.choices
+
+numbers = itertools.count()
 
 
-def diagnosis(*, determinism: Determinism = REPEATS, numpy: Part = NUMPY) -> Diagnosis:
+class Counted(harness.choices.SeedChoices):
+    def __init__(self, seed):
+        super().__init__(seed + next(numbers))
+
+
+harness.choices.SeedChoices = Counted
+"""
+
+SAYS_AND_BREAKS_A_PROMISE = """
+import os, sys
+sys.stdout.write('{"digest": "%s"}\\n' % digest)
+sys.stdout.flush()
+os._exit(1)
+"""
+
+
+REPEATS = Determinism(("aa", "aa"), True, "")
+CLICK = Part("click", "8.1", "everything")
+
+
+def diagnosis(*, determinism: Determinism = REPEATS, click: Part = CLICK) -> Diagnosis:
     """What the doctor says of a healthy machine but for what is given."""
-    optional = (Part("torch", None, "memory"), Part("pytest", "9.0", "tests"))
-    return Diagnosis("CPython 3.11", "Linux", (numpy,), optional, (), "none", determinism)
+    optional = (Part("atheris", None, "fuzz"), Part("pytest", "9.0", "tests"))
+    return Diagnosis("CPython 3.11", "Linux", (click,), optional, determinism)
 
 
 def environment_with(folder: Path, code: str) -> dict[str, str]:
@@ -57,28 +83,46 @@ def test_the_doctor_knows_every_package_of_the_project() -> None:
     assert set(OPTIONAL) <= extras
 
 
+def imported_by_the_product() -> set[str]:
+    """Names of everything that is imported from elsewhere."""
+    files = (file for file in read_project(ROOT).files if file.path.startswith(PRODUCT))
+    return {name.partition(".")[0] for file in files for _, name in file.imports()}
+
+
+def test_every_package_that_the_doctor_names_is_imported_somewhere() -> None:
+    assert {*NEEDED.values(), *OPTIONAL} <= imported_by_the_product()
+
+
 def test_a_healthy_machine_is_clean() -> None:
     assert diagnosis().status is Exit.CLEAN
 
 
 def test_what_is_absent_is_said_with_what_it_switches_off() -> None:
-    assert "absent      torch; without it no memory" in diagnosis_lines(diagnosis())
+    assert "absent      atheris; without it no fuzz" in diagnosis_lines(diagnosis())
 
 
 def test_a_package_that_everything_needs_is_an_error() -> None:
-    lacking = diagnosis(numpy=Part("numpy", None, "everything"))
+    lacking = diagnosis(click=Part("click", None, "everything"))
     assert lacking.status is Exit.USAGE
-    assert "needed      numpy MISSING" in diagnosis_lines(lacking)
+    assert "needed      click MISSING" in diagnosis_lines(lacking)
 
 
 def test_runs_that_differ_are_not_deterministic() -> None:
-    differing = diagnosis(determinism=Determinism(("aa", "bb"), ""))
+    differing = diagnosis(determinism=Determinism(("aa", "bb"), True, ""))
     assert differing.status is Exit.NOT_DETERMINISTIC
     assert "repeats     NO: one seed gave aa and bb" in diagnosis_lines(differing)
 
 
+def test_one_process_that_gives_two_digests_is_not_deterministic() -> None:
+    unsteady = diagnosis(determinism=Determinism(("aa", "aa"), False, ""))
+    assert unsteady.status is Exit.NOT_DETERMINISTIC
+    *_, said, command = diagnosis_lines(unsteady)
+    assert said == "repeats     NO: one seed gave two digests in one process"
+    assert command.startswith("to see it   python -m harness replay --scenario ")
+
+
 def test_a_self_check_that_did_not_run_proves_nothing() -> None:
-    silent = diagnosis(determinism=Determinism((), "no answer within 120 s"))
+    silent = diagnosis(determinism=Determinism((), True, "no answer within 120 s"))
     assert silent.status is Exit.INTERNAL
     assert "repeats     unknown: no answer within 120 s" in diagnosis_lines(silent)
 
@@ -104,3 +148,17 @@ def test_a_process_that_dies_is_quoted(tmp_path: Path) -> None:
     code = "import os, sys\nsys.stderr.write('no memory left\\n')\nsys.stderr.flush()\nos._exit(9)"
     seen = examine(environment_with(tmp_path, code))
     assert seen.determinism.trouble == "exit status 9: no memory left"
+
+
+@pytest.mark.slow
+def test_a_run_that_differs_each_time_is_noticed(tmp_path: Path) -> None:
+    seen = examine(environment_with(tmp_path, DIFFERS_EACH_TIME))
+    assert (seen.determinism.trouble, seen.determinism.steady) == ("", False)
+    assert seen.status is Exit.NOT_DETERMINISTIC
+
+
+@pytest.mark.parametrize(("digest", "status"), [("'aa'", 0), ("str(hash('a word'))", 6)])
+def test_a_broken_promise_is_an_answer_too(tmp_path: Path, digest: str, status: int) -> None:
+    code = f"digest = {digest}\n{SAYS_AND_BREAKS_A_PROMISE}"
+    seen = examine(environment_with(tmp_path, code))
+    assert (seen.determinism.trouble, seen.status) == ("", status)

@@ -22,8 +22,8 @@ from tests.cli.seeds import SMOKE, a_violation
 from tests.harness.lived_in import scenario
 
 
-def failed() -> Case:
-    plant = "freed-page-offered"
+def failed(plant: str = "freed-page-offered") -> Case:
+    """The first seed of the smoke scenario, in which a planted fault is seen."""
     result = run_seed(scenario("smoke"), "smoke", 1, 400, plant=plant)
     return Case(
         version=CASE_VERSION,

@@ -13,11 +13,10 @@ from harness.faults.ablation import ablated
 from harness.faults.catalog import FAULTS
 from harness.report.faults import hunt_lines, hunt_records
 from harness.sweep.crew import Died
-from harness.sweep.hunts import Hunted, Hunts, HuntWork
+from harness.sweep.hunts import Hunted, Hunts, HuntWork, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.kept_hunts import KeptHunts
 from harness.sweep.loading import load_named
-from harness.sweep.patience import alarmed
 from tests.cli.seeds import SMOKE
 
 FIRST, SECOND, THIRD = list(FAULTS)[:3]
@@ -139,6 +138,41 @@ def test_a_row_that_is_none_is_refused(tmp_path: Path) -> None:
         kept.recall(FIRST)
 
 
+def test_a_row_of_another_fault_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    kept.keep(Hunted(fault=SECOND, caught=True, check="mapping"))
+    (tmp_path / "rows" / f"{SECOND}.json").rename(tmp_path / "rows" / f"{FIRST}.json")
+    with pytest.raises(InputError, match=f"fault is '{SECOND}'; this name is for the row"):
+        kept.recall(FIRST)
+
+
+def test_a_row_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    os.mkfifo(tmp_path / "rows" / f"{FIRST}.json")
+    with pytest.raises(InputError, match="not a regular file"):
+        kept.recall(FIRST)
+
+
+def test_a_row_with_less_than_nothing_in_it_is_refused(tmp_path: Path) -> None:
+    kept = kept_in(tmp_path)
+    shrunk = Shrunken(
+        seeds=-5,
+        confirmed=-5,
+        operations=3,
+        longest=3,
+        distinct_results=1,
+        same_result=1,
+        signatures=1,
+        same_result_each=1,
+        seconds=0.1,
+        seconds_longest=0.1,
+        executions=9,
+    )
+    kept.keep(Hunted(fault=FIRST, caught=True, check="mapping", shrunk=shrunk))
+    with pytest.raises(InputError, match=r"shrunk\.seeds"):
+        kept.recall(FIRST)
+
+
 def test_a_hunt_that_ended_its_process_is_done_again(tmp_path: Path) -> None:
     hunts = Hunts(Deadly((), (FIRST, SECOND)), tmp_path, kept_in(tmp_path))
     assert sorted(hunted.caught for hunted in hunts.run(2)) == [False, True]
@@ -154,10 +188,3 @@ class Deadly(HuntWork):
         if job.seed == 0:
             os._exit(9)
         return Hunted(fault=self.faults[job.seed], caught=True, check="mapping")
-
-
-def test_a_pipe_in_the_place_of_a_row_is_refused(tmp_path: Path) -> None:
-    kept = kept_in(tmp_path)
-    os.mkfifo(tmp_path / "rows" / "a.json")
-    with alarmed(1.0), pytest.raises(InputError, match="not a regular file; want a row of a hunt"):
-        kept.recall("a")

@@ -89,6 +89,29 @@ def test_wrong_usage(arguments: list[str]) -> None:
     assert_refused(invoked(*arguments))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--out", "rows"],
+            "--out: rows: is only for failing seeds that are made small; add --shr",
+        ),
+        (["--seeds", "5"], "--seeds: 5: is only for failing seeds"),
+        (["--list", "--seeds", "2"], "--seeds: 2: is only for failing seeds"),
+        (["--edges", "--out", "rows"], "--out: rows: is only for failing seeds"),
+        (["--edges", "--shrink"], "--shrink: --edges shows the fewest operations by itself; want"),
+        (["--edges", "--shrink", "--out", "rows"], "--shrink: --edges shows"),
+        (["--list", "--shrink"], "--shrink: --list hunts nothing; want only one"),
+    ],
+)
+def test_an_option_of_a_hunt_that_would_do_nothing(
+    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_refused(invoked("faults", "--only", "row-leaked", *options), said)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_fault_is_told_the_known_ones() -> None:
     assert_refused(invoked(*RUN, "--seeds", "1", "--plant", "nonsense"), "'nonsense'", "known: ")
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.known_runs import EndlessRun
 from harness.sweep import patience
-from harness.sweep.patience import RINGS_MAX, Patience, alarmed
+from harness.sweep.patience import RINGS_MAX, Measured, alarmed
 
 LONG = 1e5
 """Seconds that never pass in a test, so every ring is one of its own."""
@@ -78,25 +78,25 @@ def test_a_timer_of_somebody_else_goes_on() -> None:
 
 
 def test_the_first_run_takes_what_it_takes() -> None:
-    with Patience()():
+    with Measured().watch():
         assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 def test_a_long_first_run_gives_the_others_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "CANDIDATE_SECONDS_MAX", 0.001)
-    watch = Patience()
-    with watch():
+    measured = Measured()
+    with measured.watch():
         spun()
-    assert watch.seconds_max is not None
-    assert watch.seconds_max > 0.002
-    limit = watch.seconds_max
-    with watch():
+    assert measured.seconds_max is not None
+    assert measured.seconds_max > 0.002
+    limit = measured.seconds_max
+    with measured.watch():
         spun()
-    assert watch.seconds_max == limit
+    assert measured.seconds_max == limit
 
 
 def test_a_short_first_run_leaves_the_others_their_time() -> None:
-    watch = Patience()
-    with watch():
+    measured = Measured()
+    with measured.watch():
         pass
-    assert watch.seconds_max == patience.CANDIDATE_SECONDS_MAX
+    assert measured.seconds_max == patience.CANDIDATE_SECONDS_MAX

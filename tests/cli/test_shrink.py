@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.canonical import Item
 from harness.case import Case, load_case, save_case
 from harness.cli import main
 from harness.ops import Abort, Admit, Arrive, Chunk, Complete, Launch, Operation, Process, Record
+from harness.report.faults import shrunk_lines
 from harness.runner import run_trace
 from harness.scenario import BandSetup, Setup
 from harness.shrinking import Means, shrink_run
@@ -20,7 +22,7 @@ from harness.sweep.candidates import Candidates
 from harness.sweep.hunts import Hunted, Shrunken
 from harness.sweep.jobs import Job
 from harness.sweep.loading import default_scenarios, load_named
-from harness.sweep.patience import Patience, alarmed
+from harness.sweep.patience import Measured, alarmed
 from harness.sweep.shrinks import Shrinking, Shrunk
 from harness.sweep.shrunk_hunts import MadeSmall, ShrinkWork, summed
 from harness.sweep.verdicts import Verdicts
@@ -165,8 +167,12 @@ def test_a_case_that_was_repaired_is_reported(case: Path) -> None:
     repaired = msgspec.structs.replace(load_case(case), plant=None)
     path = case.with_name("repaired.json")
     save_case(path, repaired)
-    assert shrunk(path).exit_code == 7
+    result = shrunk(path)
+    assert result.exit_code == 7
     assert files_beside(case) == {"case.json", "repaired.json"}
+    record = record_of(result)
+    assert (record["command"], record["fails"]) == ("shrink", False)
+    assert record["signature"] == repaired.violation.signature
 
 
 def test_a_case_that_runs_longer_than_most_candidates_may_is_made_small(
@@ -240,8 +246,26 @@ def test_verdicts_of_another_case_are_dropped(case: Path) -> None:
     verdicts.close()
 
 
+@pytest.mark.parametrize("verdict", [True, False])
+def test_verdicts_of_another_program_are_dropped(case: Path, tmp_path: Path, verdict: bool) -> None:
+    module = tmp_path / "program" / "unikv" / "alloc.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("PAGES = 1\n")
+    root = module.parents[1]
+    first = Verdicts(case, load_case(case), root)
+    first.remember((SETUP,), fails=verdict)
+    first.close()
+    same = Verdicts(case, load_case(case), root)
+    assert same.recall((SETUP,)) is verdict
+    same.close()
+    module.write_text("PAGES = 2\n")
+    changed = Verdicts(case, load_case(case), root)
+    assert changed.recall((SETUP,)) is None
+    changed.close()
+
+
 def test_wrong_verdicts_are_found_out(case: Path) -> None:
-    """A program that has changed since: the smallest candidate it remembers does not fail."""
+    """The smallest candidate that is remembered does not fail."""
     stored = load_case(case)
     verdicts = Verdicts(case, stored)
     verdicts.remember((stored.setup, *stored.operations), fails=True)
@@ -270,7 +294,7 @@ def test_several_processes_find_the_same(case: Path) -> None:
     stored = load_case(case)
     signature = stored.violation.signature
     alone = Shrinking(case, 600, 1).run(SILENT)
-    with Candidates(stored, 2, Patience(10.0)) as candidates:
+    with Candidates(stored, 2, Measured(10.0)) as candidates:
         together = shrink_run(
             stored.setup,
             stored.operations,
@@ -307,6 +331,30 @@ def test_medians_of_reductions_leave_the_setup_out() -> None:
         seconds_longest=6,
         executions=7,
     )
+
+
+def of_length(length: int, executions: int) -> MadeSmall:
+    """A failing run that came down to so many operations in so many runs."""
+    items: tuple[Item, ...] = (SETUP, *[Record()] * length)
+    reduction = Reduction(items, executions, 0, (), True)
+    return MadeSmall("torn", reduction, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("second", "stored", "printed"),
+    [(9, b'"operations":8.5', "  8.5  "), (8, b'"operations":8,', "  8  ")],
+)
+def test_a_median_between_two_lengths_keeps_its_half(
+    second: int, stored: bytes, printed: str
+) -> None:
+    shrunken = summed([of_length(8, 100), of_length(second, 100)])
+    assert shrunken.operations == (8 + second) / 2
+    hunted = Hunted(fault=FAULT, caught=True, check="ordering", shrunk=shrunken)
+    assert stored in msgspec.json.encode(hunted)
+    (_, row) = shrunk_lines([hunted])
+    assert printed in row
+    assert row.endswith("  100")
+    assert msgspec.json.decode(msgspec.json.encode(hunted), type=Hunted) == hunted
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_a_stored_failure_that_is_seen_again_is_a_violation() -> None:
 
 
 def test_a_stored_failure_is_found_among_others() -> None:
-    assert seen(a_result(7, OTHER, STORED), STORED) == STORED
+    assert seen((OTHER, STORED), STORED) == STORED
 
 
 def test_a_failure_in_another_way_is_told_apart() -> None:

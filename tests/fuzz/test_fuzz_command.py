@@ -7,12 +7,22 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.case import load_case
 from harness.choices import SeedChoices
 from harness.cli import main
 from harness.errors import InputError
 from harness.fuzz.inputs import FRAME_BYTES, HEADER_BYTES, Target, run_input
 from harness.sweep.findings import Findings
-from harness.sweep.fuzzing import Fuzzing, FuzzPlan, Reached, add_failed_inputs, fuzzer_version
+from harness.sweep.fuzzing import (
+    Fuzzing,
+    FuzzPlan,
+    Reached,
+    add_failed_inputs,
+    checked_flags,
+    fuzzer_version,
+)
+from harness.sweep.interrupts import Interrupts
+from harness.sweep.smaller import make_small_in_time
 from harness.sweep.verdict import Exit
 from tests.cli.seeds import SMOKE, a_violation
 from tests.cli.test_findings import a_case
@@ -71,6 +81,33 @@ def test_what_cannot_be_fuzzed_is_refused(arguments: list[str], said: str) -> No
     assert said in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("flag", "instead"),
+    [
+        ("-artifact_prefix=/tmp/x-", "--artifacts DIR"),
+        ("-exact_artifact_path=x", "--artifacts DIR"),
+        ("-error_exitcode=1", "leave this out"),
+        ("-timeout_exitcode=0", "leave this out"),
+        ("-jobs=2", "--seed of its own"),
+        ("-fork=1", "--seed of its own"),
+        ("-merge=1", "--corpus DIR"),
+        ("-set_cover_merge=1", "--corpus DIR"),
+        ("-minimize_crash=1", "--replay FILE"),
+        ("-cleanse_crash=1", "--replay FILE"),
+        ("-ignore_remaining_args=1", "leave this out"),
+    ],
+)
+def test_a_flag_that_loses_what_is_found_is_refused(flag: str, instead: str) -> None:
+    result = invoked("--", "-runs=1", flag)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert f"error: fuzz: {flag!r}: " in result.stderr
+    assert instead in result.stderr
+
+
+def test_other_flags_are_passed_on() -> None:
+    assert checked_flags(["-runs=9", "-rss_limit_mb=100"]) == ("-runs=9", "-rss_limit_mb=100")
+
+
 def test_without_a_fuzzer_one_line_says_how_to_get_it() -> None:
     with pytest.raises(InputError, match=r"^fuzz: no-fuzzer is not installed; on Linux, pip"):
         fuzzer_version("no-fuzzer")
@@ -97,6 +134,27 @@ def test_a_failing_input_becomes_a_case_without_a_fuzzer(tmp_path: Path) -> None
     (case,) = tmp_path.glob("fuzz-*/*/case.json")
     assert CliRunner().invoke(main, ["replay", str(case)]).exit_code == 1
     assert msgspec.json.decode(result.stdout.splitlines()[-1])["command"] == "fuzz"
+
+
+@pytest.mark.slow
+def test_failures_in_another_way_are_kept_as_those_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "crash-1"
+    path.write_bytes(a_failing_input("barrier-dropped"))
+    options = ["--scenario", str(SMOKE), "--plant", "barrier-dropped", "--artifacts", str(tmp_path)]
+    assert invoked(*options, "--replay", str(path)).exit_code == 1
+    cases = [load_case(found) for found in tmp_path.glob("fuzz-*/*/min.json")]
+    assert len({case.violation.signature for case in cases}) == 2
+
+
+@pytest.mark.slow
+def test_every_failing_input_is_made_small_once(tmp_path: Path) -> None:
+    findings = Findings(tmp_path)
+    for plant in ("row-leaked", "freed-page-offered"):
+        (tmp_path / "crash-1").write_bytes(a_failing_input(plant))
+        add_failed_inputs(ended(tmp_path, 77, plant=plant), findings)
+        make_small_in_time(findings, Interrupts())
+    assert len(list(tmp_path.glob("*/min.json"))) == len(findings) == 2
+    assert not any("not written" in findings.report(finding) for finding in findings.all())
 
 
 def test_an_input_that_does_not_fail_is_clean(tmp_path: Path) -> None:
@@ -167,6 +225,35 @@ def test_an_input_that_fails_only_under_the_fuzzer_is_no_finding(tmp_path: Path)
     (tmp_path / "crash-1").write_bytes(b"")
     findings = Findings(tmp_path)
     add_failed_inputs(ended(tmp_path, 77), findings)
+    assert len(findings) == 0
+
+
+@pytest.mark.parametrize("status", [0, 1, 77, -9])
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("crash-1", Exit.NOT_DETERMINISTIC), ("timeout-1", Exit.VIOLATION), ("oom-1", Exit.VIOLATION)],
+)
+def test_what_lies_in_the_folder_counts_whatever_the_exit_status(
+    tmp_path: Path, status: int, name: str, verdict: Exit
+) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert ended(tmp_path, status).verdict(Findings(tmp_path)) is verdict
+
+
+@pytest.mark.slow
+def test_a_failing_input_is_a_finding_whatever_the_exit_status(tmp_path: Path) -> None:
+    (tmp_path / "crash-1").write_bytes(a_failing_input("row-leaked"))
+    fuzzing = ended(tmp_path, 1, plant="row-leaked")
+    findings = Findings(tmp_path)
+    add_failed_inputs(fuzzing, findings)
+    assert len(findings) == 1
+    assert fuzzing.verdict(findings) is Exit.VIOLATION
+
+
+def test_an_input_that_hung_is_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / "timeout-1").write_bytes(a_failing_input("row-leaked"))
+    findings = Findings(tmp_path)
+    add_failed_inputs(ended(tmp_path, 70, plant="row-leaked"), findings)
     assert len(findings) == 0
 
 

@@ -5,15 +5,22 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from harness.case import load_case
+from harness.case import Drawn, load_case, save_case
 from harness.errors import InputError
 from harness.runner import run_trace
 from harness.seed_runs import BrokenPromise, SeedRuns
+from harness.shrinking import shrink_case
 from harness.static_subject import StaticSubject
 from harness.subject import Answer
+from harness.sweep.patience import ENDLESS_MAX, Patience
+from shrink import Budget
+from tests.report.test_story import case_for, shown_together
+from unikv.device.port import Device, StorageLayout
 
 pytest_plugins = ["pytester"]
 
@@ -60,6 +67,37 @@ class Doubled(StaticSubject):
         """Name the first page again."""
         answer = super().take(pages, slots)
         return Answer([1] * len(answer.ids), answer.slots)
+
+
+class Picky(Doubled):
+    """Works with several bands only."""
+
+    def __init__(self, layout: StorageLayout, device: Device) -> None:
+        if len(layout.bands) == 1:
+            raise ValueError("one band: want two")
+        super().__init__(layout, device)
+
+
+class Stuck(Doubled):
+    """Never comes back where it has only one band."""
+
+    def take(self, pages: int, slots: int) -> Answer:
+        """Name the first page again."""
+        while len(self._layout.bands) == 1:
+            pass
+        return super().take(pages, slots)
+
+
+class Fickle(StaticSubject):
+    """Its first take, of all its kind, is wrong."""
+
+    takes = 0
+
+    def take(self, pages: int, slots: int) -> Answer:
+        """Name the first page again, once."""
+        answer = super().take(pages, slots)
+        Fickle.takes += 1
+        return Answer([1] * (len(answer.ids) + 1), answer.slots) if Fickle.takes == 1 else answer
 
 
 def seed_runs(folder: Path, stored: Path | None = None) -> SeedRuns:
@@ -168,6 +206,54 @@ def test_a_scenario_that_is_not_there_is_named(tmp_path: Path) -> None:
         seed_runs(tmp_path)(tmp_path / "absent.yaml")
 
 
+def test_the_setup_gets_as_simple_as_that_of_a_run(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=200, plant="row-leaked")
+    (folder,) = tmp_path.glob("pytest-*/*")
+    small = load_case(folder / "min.json")
+    assert (small.setup.ranks, len(small.setup.bands)) == (1, 1)
+    assert small == shrink_case(load_case(folder / "case.json"), Budget())
+
+
+def test_failures_in_another_way_are_kept_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise, match="another failure met on the way") as caught:
+        seed_runs(tmp_path)(SMOKE, operations=200, plant="barrier-dropped")
+    first, second = (load_case(path) for path in tmp_path.glob("pytest-*/*/case.json"))
+    assert first.violation.signature != second.violation.signature
+    assert all(str(folder) in str(caught.value) for folder in tmp_path.glob("pytest-*/*"))
+
+
+def test_a_subject_that_refuses_a_simpler_storage_keeps_its_own(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise, match="ownership: "):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Picky)
+    (small,) = (load_case(path) for path in tmp_path.glob("pytest-*/*/min.json"))
+    assert (small.setup.ranks, len(small.setup.bands)) == (1, 2)
+
+
+@pytest.mark.slow
+def test_a_subject_that_gets_stuck_in_a_simpler_storage_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: list[Patience] = []
+
+    def short() -> Patience:
+        spent.append(Patience(0.1))
+        return spent[-1]
+
+    monkeypatch.setattr("harness.seed_runs.Patience", short)
+    with pytest.raises(BrokenPromise, match="ownership: "):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Stuck)
+    assert [patience.endless for patience in spent] == [ENDLESS_MAX]
+    assert len(list(tmp_path.glob("pytest-*/*/min.json"))) == 1
+
+
+def test_a_subject_that_does_not_repeat_keeps_its_case(tmp_path: Path) -> None:
+    Fickle.takes = 0
+    with pytest.raises(BrokenPromise, match="not made small: run once more, it does not fail"):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Fickle)
+    assert len(list(tmp_path.glob("pytest-*/*/case.json"))) == 1
+
+
 @pytest.mark.slow
 def test_workers_of_xdist_write_apart(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_file=A_BROKEN_TEST)
@@ -184,3 +270,43 @@ def test_the_plugin_loads_nothing_that_runs_seeds() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout == "set()\n"
+
+
+def test_a_stored_case_is_told_of_what_it_was_stored_for(tmp_path: Path) -> None:
+    violation = shown_together()[1]
+    save_case(tmp_path / "min.json", case_for(violation))
+    with pytest.raises(BrokenPromise) as raised:
+        seed_runs(tmp_path, tmp_path / "min.json")(SMOKE)
+    assert violation.missing_edge in " ".join(str(raised.value).split())
+
+
+def test_a_case_says_how_its_seed_was_drawn(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPromise):
+        seed_runs(tmp_path)(SMOKE, operations=60, subject=Doubled, strategy="random", ranks=1)
+    (stored,) = tmp_path.glob("pytest-*/*/min.json")
+    assert load_case(stored).drawn == Drawn(strategy="random", ranks=1, traffic="")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"operations": 0}, "operations=0: want 1 to 100000"),
+        ({"operations": -5}, "operations=-5"),
+        ({"strategy": "bogus"}, "strategy='bogus': want 'random' or 'swarm'"),
+        ({"ranks": 0}, "ranks=0: want 1 to 8"),
+        ({"plant": "nope"}, "plant: 'nope': no such fault"),
+    ],
+)
+def test_arguments_that_nothing_can_be_run_with_are_refused(
+    arguments: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        seed_runs(tmp_path)(SMOKE, **arguments)
+    assert said in str(raised.value)
+
+
+def test_a_stored_case_with_a_fault_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    case = case_for(shown_together()[1])
+    save_case(tmp_path / "min.json", msgspec.structs.replace(case, plant="nope"))
+    with pytest.raises(InputError, match="plant"):
+        seed_runs(tmp_path, tmp_path / "min.json")(SMOKE)

@@ -1,5 +1,6 @@
 """Small failures with literal pages: one band of two pages behind the sink, and a planted fault."""
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cache
 
@@ -188,14 +189,4 @@ def hostile(story: Story, text: str) -> Story:
     """The same failure in a scenario, and of a sentence, that somebody else wrote."""
     violation = msgspec.structs.replace(story.case.violation, what=text, missing_edge=text)
     case = msgspec.structs.replace(story.case, scenario=text, plant=None, violation=violation)
-    return Story(
-        case=case,
-        recording=story.recording,
-        violation=violation,
-        replay=text,
-        followed=story.followed,
-        sides=story.sides,
-        order=text,
-        bands=story.bands,
-        differences=story.differences,
-    )
+    return dataclasses.replace(story, case=case, violation=violation, replay=text, order=text)

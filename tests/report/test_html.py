@@ -83,7 +83,7 @@ def test_a_page_says_cause_edge_and_command() -> None:
     page = report_html(race())
     for text in (
         "page 1 of band &#39;full&#39; (id 2) is read by a move",
-        "schedule &lt;- forward: nothing makes the move read wait",
+        "schedule \N{LEFTWARDS ARROW} forward: nothing makes the move read wait",
         "python -m harness replay found/min.json",
     ):
         assert text in page

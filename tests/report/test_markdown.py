@@ -1,17 +1,21 @@
 """The report that a person opens first."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 
+from harness.ops import Complete
 from harness.report.markdown import escaped, operation_lines, report_markdown, table
 from harness.report.story import Story
 from tests.report.stories import (
     COMMAND,
+    RACE,
     hostile,
     no_room,
     race,
     ranks_apart,
+    story_of,
     table_race,
     under_a_peer,
     wrong_read,
@@ -34,6 +38,7 @@ def test_a_race_is_told_from_its_cause_to_its_surroundings() -> None:
         "The two accesses",
         "The 9 operations",
         "History of page 1 of band 'full'",
+        "The steps",
         "The arena when it was seen",
         "Beside this file",
     ]
@@ -50,13 +55,14 @@ def test_a_race_shows_why_nothing_orders_it() -> None:
 def test_every_report_says_the_cause_and_how_to_see_it_again(told: Callable[[], Story]) -> None:
     text = report_markdown(told())
     assert escaped(told().violation.what) in text
-    assert f"\n{COMMAND}\n" in text
+    where = "**See it again**, from the folder in which the program was started:"
+    assert f"\n{where}\n\n```text\n{COMMAND}\n```" in text
 
 
 def test_ranks_that_part_are_told_by_what_they_did_first() -> None:
-    assert ranks_apart().cause == (
-        "submissions differ: submission 1 of the last operation: rank 0 has zero: stream schedule,"
-        " band full, pages [2], rank 1 has zero: stream schedule, band full, pages [1]"
+    assert ranks_apart().violation.what == (
+        "submission 1 of rank 1 is zero: stream schedule, band full, pages [1]; of rank 0 it is"
+        " zero: stream schedule, band full, pages [2]"
     )
 
 
@@ -75,7 +81,7 @@ def test_ranks_stand_side_by_side_where_they_differ() -> None:
     assert "|  | rank 0 | rank 1 |" in lines
     assert "| page 1 of band 'full' | unclaimed | live |" in lines
     assert "| page 2 of band 'full' | live | hole |" in lines
-    assert any("zero: stream schedule, band full, pages \\[2\\]" in line for line in lines)
+    assert any("zero: stream schedule, band full, pages [2]" in line for line in lines)
 
 
 def test_ranks_that_agree_are_not_compared() -> None:
@@ -96,7 +102,7 @@ def test_the_operations_of_both_accesses_are_marked() -> None:
 
 
 def test_a_cell_with_several_lines_stays_one_cell() -> None:
-    assert table(("a",), [("one\ntwo | <b>",)])[-1] == "| one<br>two \\| &lt;b&gt; |"
+    assert table(("a",), [("one\ntwo | <b>",)])[-1] == "| one<br>two \\| &lt;b> |"
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n```\n# title | `code` **bold** [a](b)"
@@ -117,4 +123,58 @@ def outside_of_code(text: str) -> list[str]:
 def test_names_of_strangers_are_no_markup() -> None:
     text = "\n".join(outside_of_code(report_markdown(hostile(race(), HOSTILE))))
     assert sections(text) == sections(report_markdown(race()))
-    assert not any(mark in text for mark in ("<img", "</script", "**bold", "`code`", "[a]("))
+    marks = ("<img", "</script", "*bold", "`code", "[a]")
+    assert not any(re.search(rf"(?<!\\){re.escape(mark)}", text) for mark in marks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "schedule <- forward",
+        "page 1 -> page 2",
+        "host_tier",
+        "pages [1, 2]",
+        "'r1' & \"r2\"",
+        "1 < 2",
+    ],
+)
+def test_what_is_no_markup_is_read_as_it_is_written(text: str) -> None:
+    assert escaped(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("<b>", "&lt;b>"),
+        ("<!-- x", "&lt;!-- x"),
+        ("&lt;", "&amp;lt;"),
+        ("_x_", "\\_x\\_"),
+        ("[a](b)", "\\[a](b)"),
+        ("[a][b]", "\\[a][b]"),
+        ("![a](b)", "!\\[a](b)"),
+        ("a|b", "a\\|b"),
+    ],
+)
+def test_what_would_be_markup_is_not(text: str, safe: str) -> None:
+    assert escaped(text) == safe
+
+
+def test_a_step_is_told_from_its_launch_to_its_end() -> None:
+    assert "| 1 | r1 | 5 | 6 |  |  |" in report_markdown(race()).splitlines()
+
+
+def test_the_schedule_is_told_where_it_departs_from_the_default() -> None:
+    assert race().timing.endswith("; no operation here lets any end sooner")
+    early = (*RACE[:7], Complete(rank=0, stream=0, count=1), *RACE[7:])
+    story = story_of("move-over-writer", early)
+    assert story.timing.endswith("; only operation 7 lets some end sooner")
+
+
+def test_bytes_that_nobody_claims_are_counted() -> None:
+    assert race().unclaimed_bytes == 0
+    assert "the first 8 are the sink and 0 are claimed by no band" in report_markdown(race())
+
+
+def test_bytes_are_held_in_the_arena_alone() -> None:
+    assert "| the bytes were | live | live |" in report_markdown(race()).splitlines()
+    assert "the bytes were" not in report_markdown(table_race())

@@ -1,5 +1,6 @@
 """Where a failure is: what a reader is told to follow."""
 
+import dataclasses
 from typing import Literal
 
 import msgspec
@@ -7,7 +8,6 @@ import pytest
 
 from harness.report.history import deeds, history
 from harness.report.place import PAGES_MAX, places
-from harness.report.recording import Recording
 from harness.report.story import Story, tell
 from harness.violation import Site, Violation, byte_sites, id_sites, page_sites
 from tests.report.stories import (
@@ -30,20 +30,8 @@ def found_at(*sites: Site) -> list[str]:
     """Places of a violation of the small race that is about some sites."""
     recording = race().recording
     violation = Violation(check="ledger", what="w", detail="d", operation=8, sites=sites)
-    shown = Recording(
-        setup=recording.setup,
-        granule=recording.granule,
-        lanes=recording.lanes,
-        frames=recording.frames,
-        launches=recording.launches,
-        waits=recording.waits,
-        binds=recording.binds,
-        moves=recording.moves,
-        runs=recording.runs,
-        violations=(violation,),
-        collisions=(),
-        wrong_read=None,
-        submissions=recording.submissions,
+    shown = dataclasses.replace(
+        recording, violations=(violation,), violation=violation, collisions=()
     )
     return [place.title for place in places(shown)]
 
@@ -121,13 +109,15 @@ def test_a_history_holds_every_touch_and_nothing_else() -> None:
             ),
         ),
         (5, ("read and written by body of step 1 (forward #2): has not started",)),
+        (6, ("the allocator's ledger has a use of it: forward_write of step 1",)),
         (
             8,
             (
                 "read by move (schedule #8): has not started",
                 "moved: page 1 is copied to page 2",
                 "id 2 of full names page 2 instead of page 1",
-                "full page 1: live -> pending",
+                "full page 1: live -> pending; step 1 may still touch it",
+                "the allocator's ledger has a use of it: vacated of step 1",
             ),
         ),
     ]
@@ -145,7 +135,7 @@ def test_deeds_are_told_in_the_order_of_the_model() -> None:
             "schedule: move is enqueued, reads full page 1; writes full page 2",
             "schedule: map is enqueued, writes map of 'full' 2",
             "id 2 of full names page 2 instead of page 1",
-            "full page 1: live -> pending",
+            "full page 1: live -> pending; step 1 may still touch it",
             "full page 2: hole -> live",
         )
     ]

@@ -8,8 +8,16 @@ import msgspec
 import pytest
 
 from harness.report.story import Story, tell
-from harness.report.timeline import OPERATIONS_THREAD, timeline
-from tests.report.stories import COMMAND, no_room, race, ranks_apart, under_a_copy, under_a_peer
+from harness.report.timeline import ACCESSES_THREAD, OPERATIONS_THREAD, timeline
+from tests.report.stories import (
+    COMMAND,
+    no_room,
+    race,
+    ranks_apart,
+    under_a_copy,
+    under_a_peer,
+    wrong_read,
+)
 from tests.report.trace_format import Event, broken_rules
 
 
@@ -35,7 +43,22 @@ def test_every_rank_is_a_process() -> None:
 
 def test_every_lane_that_is_used_is_a_thread() -> None:
     names = [event for event in events(under_a_peer(), "M") if event["name"] == "thread_name"]
-    assert [event["args"]["name"] for event in names] == ["operations", "schedule", "peer 0"]
+    titles = [event["args"]["name"] for event in names if event["tid"] != ACCESSES_THREAD]
+    assert titles == ["operations", "schedule", "peer 0"]
+
+
+def test_accesses_that_never_started_are_slices_with_the_missing_edge_between_them() -> None:
+    mine = [event for event in every_event(race()) if event["tid"] == ACCESSES_THREAD]
+    earlier, later = (event for event in mine if event["ph"] == "X")
+    assert earlier["name"] == "earlier: body write, launch #2 of the forward stream"
+    assert later["name"] == "later: move read, launch #8 of the schedule stream"
+    leave, arrive = (event for event in mine if event["name"] == "missing edge")
+    assert (leave["ts"], arrive["ts"]) == (earlier["ts"], later["ts"])
+
+
+def test_a_read_that_went_wrong_has_no_missing_edge() -> None:
+    mine = [event for event in every_event(wrong_read()) if event["tid"] == ACCESSES_THREAD]
+    assert [event["ph"] for event in mine] == ["M", "X"]
 
 
 def test_every_operation_is_an_instant_on_every_rank() -> None:

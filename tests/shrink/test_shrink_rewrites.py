@@ -108,3 +108,12 @@ def test_exchanges_are_few_however_long_the_sequence() -> None:
     problem = problem_of(case)
     exchange_items(lambda sequence: [0, 1, 2])(problem)
     assert problem.executions <= 2 * EXCHANGES_MAX + 1
+
+
+def test_an_exchange_has_two_places_where_something_is_between() -> None:
+    case = Case(tuple(range(10, 16)), lambda candidate: len(candidate) == 6)
+    problem = problem_of(case)
+    exchange_items(lambda sequence: list(range(9)))(problem)
+    # Five neighbours and ten others, nine items each, and the given sequence itself.
+    assert problem.executions == 9 * (5 + 2 * 10) + 1
+    assert EXCHANGES_MAX < problem.executions <= 2 * EXCHANGES_MAX + 1

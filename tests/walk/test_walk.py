@@ -140,11 +140,48 @@ def test_a_script_walks_to_the_failure(path: Path, case: Case) -> None:
     assert result.exit_code == 1
     assert f"BROKEN      {case.violation.check}: " in result.stdout
     assert "missing edge" in result.stdout
-    assert f"[{len(case.operations) - 1} of {len(case.operations)}] quit" in result.stdout
+    last = len(case.operations) - 1
+    assert f"[op {last - 1} of {last}] quit" in result.stdout
 
 
 def test_a_walk_that_saw_no_failure_is_clean(path: Path) -> None:
     assert walked(path, "next", "quit").exit_code == 0
+
+
+@pytest.fixture
+def repaired(case: Case, tmp_path: Path) -> Path:
+    """The case without its fault, as a file."""
+    save_case(tmp_path / "repaired.json", msgspec.structs.replace(case, plant=None))
+    return tmp_path / "repaired.json"
+
+
+@pytest.mark.parametrize("line", ["failure", "next 999", "go 999", "failure\nback 2"])
+def test_a_walk_to_the_end_of_what_no_longer_fails_says_so(
+    line: str, repaired: Path, case: Case
+) -> None:
+    result = walked(repaired, line, "quit")
+    assert result.exit_code == 7
+    assert f"  no longer fails; stored: {case.violation.signature}\n" in result.stdout
+
+
+def test_who_stops_before_the_end_has_seen_nothing(repaired: Path) -> None:
+    result = walked(repaired, "next 3", "quit")
+    assert result.exit_code == 0
+    assert "no longer fails" not in result.stdout
+
+
+def test_operations_have_the_numbers_of_the_reports(path: Path, case: Case) -> None:
+    last = len(case.operations) - 1
+    result = walked(path, f"go {last}", "back 999", "go 0", "list", "quit")
+    first, final = case.operations[0], case.operations[-1]
+    assert f"at op {last} of {last}\n  done  {last:4}  {final!r}" in result.stdout
+    assert f"[before op 0 of {last}] go 0" in result.stdout
+    assert f"at op 0 of {last}\n  done     0  {first!r}" in result.stdout
+    assert f">     0  {first!r}" in result.stdout
+
+
+def test_a_question_mark_asks_for_help(path: Path) -> None:
+    assert "go to where operation N is applied" in walked(path, "?").stdout
 
 
 def test_a_walk_that_went_nowhere_ran_nothing(path: Path) -> None:
@@ -187,7 +224,7 @@ def test_show_may_stand_before_what_is_shown(path: Path) -> None:
 
 def test_until_is_where_a_walk_begins(path: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(path), "--step", "--until", "4"], input="q\n")
-    assert "[5 of " in result.stdout
+    assert "[op 4 of " in result.stdout
 
 
 def test_a_seed_cannot_be_walked() -> None:
