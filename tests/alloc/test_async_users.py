@@ -352,7 +352,7 @@ def test_a_reservation_of_nothing_changes_nothing() -> None:
 def test_a_reservation_that_does_not_fit_is_refused() -> None:
     chain, _, _ = filled()
     text = assert_refused(chain, Shortage, lambda: chain.reserve(0, 5))
-    assert text == "short of bytes: window was asked 5, has 0"
+    assert text == "short of bytes: 5 pages asked of window, 0 free in place"
 
 
 def test_a_reservation_of_less_than_nothing_is_refused() -> None:

@@ -70,7 +70,7 @@ def test_a_slot_that_came_back_is_taken_before_new_ones() -> None:
 def test_a_take_of_more_than_is_free_changes_nothing() -> None:
     pool = alone()
     pool.take(1)
-    with pytest.raises(Shortage, match="short of host slots: window was asked 4, has 3"):
+    with pytest.raises(Shortage, match="short of host slots: 4 host slots asked of window, 3 free"):
         pool.take(4)
     assert (pool.free_count, pool.slots_in(FILLING)) == (3, [0])
 
@@ -183,7 +183,7 @@ def test_slots_of_two_sizes_meet_without_a_shared_byte() -> None:
 
 def test_a_take_with_one_pool_short_takes_of_none() -> None:
     memory = HostMemory(layout(4, 4, HostLayout(16, (0,)), HostLayout(8, (1,))))
-    with pytest.raises(Shortage, match="full was asked 3, has 2"):
+    with pytest.raises(Shortage, match="3 host slots asked of full, 2 free"):
         memory.take([2, 3])
     assert [pool.free_count for pool in memory.pools] == [4, 2]
     assert [pool.span() for pool in memory.pools] == [(0, 0), (0, 0)]
@@ -191,7 +191,7 @@ def test_a_take_with_one_pool_short_takes_of_none() -> None:
 
 def test_pools_that_share_bytes_are_not_both_promised_them() -> None:
     memory = HostMemory(layout(4, 4, HostLayout(16, (0, 1))))
-    with pytest.raises(Shortage, match="full was asked 2, has 1"):
+    with pytest.raises(Shortage, match="2 host slots asked of full, 1 free"):
         memory.take([3, 2])
     assert [pool.free_count for pool in memory.pools] == [4, 4]
 
