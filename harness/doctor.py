@@ -4,8 +4,8 @@ The insight: a run that is not a function of its seed proves nothing, and whethe
 on this machine's interpreter and packages too.  So the doctor runs one seed in two new processes
 whose hash seeds differ, and compares.
 
-It is asked where something is missing, so it needs the standard library alone.  Nothing here runs
-on a GPU, so no device is looked for.
+It is asked where something is missing, so it needs the standard library alone.  Torch is asked for
+devices in a process of its own: importing it takes seconds, and may fail in any way.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ SELF_CHECK = DEFAULT_SCENARIOS / "everything.yaml"
 HASH_SEEDS = ("1", "4242")
 CHECK_OPERATIONS = 200
 CHECK_SECONDS_MAX = 120
+TORCH_SECONDS_MAX = 120
+
+_ASK_TORCH = """
+import json, torch
+names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+print(json.dumps({"cuda": torch.version.cuda, "devices": names}))
+"""
 
 
 class Part(NamedTuple):
@@ -81,6 +88,8 @@ class Diagnosis(NamedTuple):
     Attributes:
         python, system: interpreter and machine.
         needed, optional: packages.
+        devices: names of CUDA devices; empty where there are none.
+        devices_note: why there are none, or which CUDA there is.
         determinism: the self-check.
     """
 
@@ -88,6 +97,8 @@ class Diagnosis(NamedTuple):
     system: str
     needed: tuple[Part, ...]
     optional: tuple[Part, ...]
+    devices: tuple[str, ...]
+    devices_note: str
     determinism: Determinism
 
     @property
@@ -128,11 +139,14 @@ def examine(environment: Mapping[str, str]) -> Diagnosis:
     Raises:
         InputError: if the scenario of the self-check is not there.
     """
+    devices, note = _devices(environment)
     return Diagnosis(
         python=f"{platform.python_implementation()} {platform.python_version()}",
         system=f"{platform.system()} {platform.machine()}",
         needed=tuple(Part(name, installed_version(name), "everything") for name in NEEDED),
         optional=tuple(Part(name, installed_version(name), use) for name, use in OPTIONAL.items()),
+        devices=devices,
+        devices_note=note,
         determinism=_determinism(environment),
     )
 
@@ -149,7 +163,10 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     for part in diagnosis.optional:
         if part.version is None:
             said.append(f"absent      {part.name}; without it no {part.serves}")
-    said.append("device      modeled; nothing here runs on a GPU")
+    devices = ", ".join(diagnosis.devices) or "none"
+    said.append(
+        f"devices     modeled, where everything runs; CUDA: {devices} ({diagnosis.devices_note})"
+    )
     check = diagnosis.determinism
     if check.holds:
         said.append(f"repeats     yes: two processes, two hash seeds, digest {check.digests[0]}")
@@ -174,10 +191,23 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, object]:
         "needed": {part.name: part.version for part in diagnosis.needed},
         "optional": {part.name: part.version for part in diagnosis.optional},
         "switched_off": {p.name: p.serves for p in diagnosis.optional if p.version is None},
+        "devices": list(diagnosis.devices),
+        "devices_note": diagnosis.devices_note,
         "deterministic": diagnosis.determinism.holds,
         "digests": list(diagnosis.determinism.digests),
         "trouble": diagnosis.determinism.trouble,
     }
+
+
+def _devices(environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    """Names of CUDA devices, and a word about them."""
+    if installed_version("torch") is None:
+        return (), "torch, which would know, is not installed"
+    answer = _answer([sys.executable, "-c", _ASK_TORCH], environment, TORCH_SECONDS_MAX)
+    if answer.trouble:
+        return (), f"torch cannot be imported: {answer.trouble}"
+    told = json.loads(answer.text.splitlines()[-1])
+    return tuple(told["devices"]), f"torch with CUDA {told['cuda'] or 'nothing'}"
 
 
 def _determinism(environment: Mapping[str, str]) -> Determinism:

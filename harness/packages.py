@@ -21,6 +21,7 @@ NEEDED: Mapping[str, str] = {
 OPTIONAL: Mapping[str, str] = {
     "hypothesis": "harness.fuzz.hypothesis_machine: state machines in your own tests",
     "pytest": "harness.pytest_plugin: seeds in your own tests",
+    "torch": "names of CUDA devices, below; the modeled device needs none",
     "atheris": "fuzz: operations chosen by coverage (Linux); fuzz --replay works without it",
 }
 """Packages that may be absent, each with what that switches off."""

@@ -61,7 +61,7 @@ CLICK = Part("click", "8.1", "everything")
 def diagnosis(*, determinism: Determinism = REPEATS, click: Part = CLICK) -> Diagnosis:
     """What the doctor says of a healthy machine but for what is given."""
     optional = (Part("atheris", None, "fuzz"), Part("pytest", "9.0", "tests"))
-    return Diagnosis("CPython 3.11", "Linux", (click,), optional, determinism)
+    return Diagnosis("CPython 3.11", "Linux", (click,), optional, ("H200",), "CUDA", determinism)
 
 
 def environment_with(folder: Path, code: str) -> dict[str, str]:
@@ -90,7 +90,47 @@ def imported_by_the_product() -> set[str]:
 
 
 def test_every_package_that_the_doctor_names_is_imported_somewhere() -> None:
-    assert {*NEEDED.values(), *OPTIONAL} <= imported_by_the_product()
+    # Torch is imported in a process of its own.
+    assert {*NEEDED.values(), *OPTIONAL} - {"torch"} <= imported_by_the_product()
+
+
+def test_devices_are_named() -> None:
+    assert "devices     modeled, where everything runs; CUDA: H200 (CUDA)" in diagnosis_lines(
+        diagnosis()
+    )
+
+
+A_TORCH = """
+class cuda:
+    device_count = lambda: 2
+    get_device_name = lambda at: f"GPU {at}"
+
+
+class version:
+    cuda = "13.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "devices", "note"),
+    [
+        (A_TORCH, ("GPU 0", "GPU 1"), "torch with CUDA 13.0"),
+        ("raise ImportError('libcuda is gone')", (), "torch cannot be imported: exit status 1"),
+    ],
+)
+def test_torch_is_asked_for_devices(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    devices: tuple[str, ...],
+    note: str,
+) -> None:
+    (tmp_path / "torch.py").write_text(code)
+    monkeypatch.setattr("harness.doctor.installed_version", lambda package: "2.13")
+    monkeypatch.setattr("harness.doctor._determinism", lambda environment: REPEATS)
+    seen = examine({**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert seen.devices == devices
+    assert seen.devices_note.startswith(note)
 
 
 def test_a_healthy_machine_is_clean() -> None:
