@@ -17,7 +17,7 @@ from msgspec import Meta
 from harness.errors import InputError
 from harness.loading import check_scenario, read_file
 from harness.ops import Operation
-from harness.scenario import Scenario, Setup
+from harness.scenario import Ranks, Scenario, Setup, Strategy
 from harness.setup import check_setup
 from harness.violation import Violation
 from unikv.errors import UnikvError
@@ -36,8 +36,8 @@ class Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         traffic: name of the file whose recorded requests arrived; empty where they were drawn.
     """
 
-    strategy: Annotated[str, Meta(pattern=r"\A(swarm|random)\Z")]
-    ranks: Annotated[int, Meta(ge=1, le=8)] | None
+    strategy: Strategy
+    ranks: Ranks | None
     traffic: str
 
 

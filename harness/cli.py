@@ -58,12 +58,12 @@ class Terminal:
                     task, completed=share, description=text
                 )
             return
-        shown = 0.0
+        told = 0.0
 
         def show(share: float, text: str, seconds: float) -> None:
-            nonlocal shown
-            if seconds - shown >= PLAIN_PROGRESS_SECONDS:
-                shown = seconds
+            nonlocal told
+            if seconds - told >= PLAIN_PROGRESS_SECONDS:
+                told = seconds
                 self.say(f"progress {share:.0%}  {text}  {seconds:.0f} s")
 
         yield show

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import InputError
 from harness.packages import NEEDED, OPTIONAL, REMEDY, installed_version
+from harness.printed import json_line
 from harness.program import DEFAULT_SCENARIOS
 from harness.sweep.verdict import Exit
 from unikv import __version__
@@ -126,7 +127,7 @@ def doctor(screen: Screen, environment: Mapping[str, str], *, as_json: bool) -> 
     for line in diagnosis_lines(diagnosis):
         screen.say(line)
     if as_json:
-        screen.say(json.dumps(diagnosis_record(diagnosis), separators=(",", ":")))
+        screen.say(json_line(diagnosis_record(diagnosis)))
     return diagnosis.status
 
 
@@ -194,6 +195,7 @@ def diagnosis_record(diagnosis: Diagnosis) -> dict[str, object]:
         "devices": list(diagnosis.devices),
         "devices_note": diagnosis.devices_note,
         "deterministic": diagnosis.determinism.holds,
+        "steady": diagnosis.determinism.steady,
         "digests": list(diagnosis.determinism.digests),
         "trouble": diagnosis.determinism.trouble,
     }

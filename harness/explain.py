@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from harness.commands import Screen
 from harness.options import SEED_MAX
+from harness.printed import json_line
 from harness.report.explain import (
     edge_lines,
     explain_record,
@@ -52,7 +51,7 @@ def explain(
     if story is None:
         screen.say(f"no longer fails as it was stored: {subject.stored.violation.signature}")
         if as_json:
-            screen.say(msgspec.json.encode(missed_record(subject.stored)).decode())
+            screen.say(json_line(missed_record(subject.stored)))
         return Exit.MISSED
     for line in ["", *story_lines(story)]:
         screen.say(line)
@@ -69,7 +68,7 @@ def explain(
     if test is not None and proof is not None:
         status = _try_seeds(screen, test, proof, workers, artifacts)
     if as_json:
-        screen.say(msgspec.json.encode(explain_record(story, proof)).decode())
+        screen.say(json_line(explain_record(story, proof)))
     return status
 
 

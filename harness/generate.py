@@ -45,8 +45,9 @@ from harness.ops import (
 from harness.ops.requests import BLOCKS_MAX
 from harness.pipeline import is_full
 from harness.requests import Request
-from harness.scenario import OPERATION_WEIGHTS, Scenario
+from harness.scenario import Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
+from harness.weights import OPERATION_WEIGHTS
 from harness.world import World
 from unikv.advance import first_needed_page
 

@@ -21,13 +21,13 @@ from harness.scenario import (
     ARENA_BYTES_MAX,
     CELL_BYTES,
     ENTRY_CELLS_MAX,
-    OPERATION_WEIGHTS,
     PAGES_MAX,
     TABLE_ENTRIES_MAX,
     Scenario,
     entry_cells,
     page_cells,
 )
+from harness.weights import OPERATION_WEIGHTS
 from unikv.errors import UnikvError
 from unikv.plan import KVStoragePlan, plan_kv_storage
 

@@ -7,7 +7,6 @@ are refused, and every figure has bounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated
 
@@ -27,59 +26,15 @@ ENTRY_CELLS_MAX = 4096
 CELL_BYTES = 4
 """Bytes of one stamp: what the modeled device keeps for one slot, layer group and K/V half."""
 
-OPERATION_WEIGHTS: Mapping[str, int] = {
-    "arrive": 8,
-    "admit": 12,
-    "chunk": 16,
-    "decode": 34,
-    "launch": 46,
-    "process": 14,
-    "finish": 10,
-    "abort": 2,
-    "retract": 1,
-    "advance": 10,
-    "checkpoint": 10,
-    "cache_prefix": 5,
-    "evict_prefix": 2,
-    "flush": 12,
-    "relieve": 2,
-    "complete": 12,
-    "host_sync": 1,
-    "idle_check": 1,
-    "begin_backup": 14,
-    "begin_load": 14,
-    "name_rows": 10,
-    "submit_copy": 24,
-    "acknowledge": 16,
-    "cancel_copy": 3,
-    "drop_saved": 4,
-    "begin_save": 6,
-    "begin_resume": 16,
-    "begin_receive": 8,
-    "begin_send": 12,
-    "add_part": 20,
-    "close_send": 14,
-    "hand_over": 6,
-    "abort_transfer": 2,
-    "fail_transfer": 1,
-    "begin_prefix_send": 2,
-    "add_prefix": 8,
-    "publish_receive": 24,
-    "retire_received": 6,
-    "peer_abort": 2,
-    "forget_abort": 1,
-    "stall_peer": 1,
-    "round": 24,
-    "pause": 8,
-    "resume": 16,
-    "restore_row": 20,
-    "relay_commit": 14,
-    "finish_cached": 6,
-}
-"""How often each operation is tried, relative to the others; a scenario overrides by name."""
-
 Natural = Annotated[int, Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+RANKS_MAX = 8
+Ranks = Annotated[int, Meta(ge=1, le=RANKS_MAX)]
+STRATEGIES = ("random", "swarm")
+"""How operations may be drawn."""
+
+Strategy = Annotated[str, Meta(pattern=rf"\A({'|'.join(STRATEGIES)})\Z")]
+
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Share = Annotated[int, Meta(ge=1, le=400)]
 LayerGroups = Annotated[int, Meta(ge=1, le=4)]
@@ -254,7 +209,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     peers: Peers | None = None
     backend: Backend | None = None
     checkpoints: Checkpoints = Checkpoints()
-    ranks: Annotated[int, Meta(ge=1, le=8)] = 2
+    ranks: Ranks = 2
     weights: dict[str, Count] = {}
     floors: Floors = Floors()
     probes: tuple[str, ...] = ()
@@ -331,7 +286,7 @@ AT_THE_END = CheckpointSetup(strategy=CheckpointStrategy.NO_BUFFER, interval=0)
 class Setup(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a trace needs beside its operations: one storage, one engine, one device."""
 
-    ranks: Annotated[int, Meta(ge=1, le=8)]
+    ranks: Ranks
     sink_bytes: Count
     total_bytes: Annotated[int, Meta(ge=1, le=ARENA_BYTES_MAX)]
     bands: Annotated[tuple[BandSetup, ...], Meta(min_length=1, max_length=16)]

@@ -20,24 +20,26 @@ from harness.known_runs import KnownRuns
 from harness.loading import load_scenario
 from harness.mistakes import NO_ANSWERS
 from harness.ops.base import Op
-from harness.options import OPERATIONS_MAX, RANKS_MAX, STRATEGIES
+from harness.options import OPERATIONS_MAX
+from harness.printed import shown
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
-from harness.scenario import Scenario, Setup
+from harness.scenario import RANKS_MAX, STRATEGIES, Scenario, Setup
 from harness.shrinking import Means, Met, Run, shrink_run, smaller_case
+from harness.subject import Subject
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import Finding, Findings, replay_command
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.loading import check_fault
-from harness.sweep.patience import Patience
-from harness.sweep.replay import seen
+from harness.sweep.patience import Measured
 from harness.sweep.smaller import make_small
 from harness.sweep.tally import Tally
 from harness.unikv_subject import UnikvSubject
-from harness.violation import Violation
+from harness.violation import Violation, seen
 from harness.world import SubjectFactory
 from shrink import Budget
 from unikv import __version__
+from unikv.device.port import CopyDevice, StorageLayout
 
 SHRINK_EXECUTIONS_MAX = 2000
 """A test has no clock, so making a case small is bounded by runs: some seconds of them."""
@@ -105,14 +107,14 @@ class SeedRuns:
                 check_fault(f"{self.stored}: plant", case.plant)
             result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
             totals.add(result, 0.0)
-            found = seen(result.violations, case.violation)
+            found = seen(result.violations, case.violation.signature)
             if found is not None:
                 case = msgspec.structs.replace(case, violation=found)
                 raise BrokenPromise(render(case, found, self._command(subject, self.stored)))
             return totals
         name = self.test.rpartition("::")[2]
         if not isinstance(scenario, Scenario):
-            name, scenario = Path(scenario).stem, load_scenario(Path(scenario))
+            name, scenario = shown(Path(scenario).stem), load_scenario(Path(scenario))
         run = partial(run_seed, scenario, name, plant=plant, subject=subject)
         for seed in range(1, self.seeds + 1):
             result = run(seed, operations, ranks=ranks, strategy=strategy)
@@ -176,15 +178,32 @@ def _shorter(subject: SubjectFactory, finding: Finding, case: Case, met: Met) ->
     Raises:
         DoesNotFail: if a run of the case, or of what is left of it, does not fail likewise.
     """
-    patience = Patience()
-    budget = Budget(SHRINK_EXECUTIONS_MAX, patience.is_lost)
+    measured = Measured()
+    budget = Budget(SHRINK_EXECUTIONS_MAX, measured.is_lost)
     signature = case.violation.signature
-    run = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    built = partial(_built, subject)
+    run = _CandidateRuns(KnownRuns(case.plant, built, measured.watch))
     reduction = shrink_run(
         case.setup, case.operations, run, signature, budget, means=Means(met=met)
     )
-    again = _CandidateRuns(KnownRuns(case.plant, subject, patience.watch))
+    again = _CandidateRuns(KnownRuns(case.plant, built, measured.watch))
     return smaller_case(case, reduction, again)
+
+
+class _RefusedStorage(Exception):
+    """Somebody's own allocator is for other storages than a candidate has."""
+
+
+def _built(subject: SubjectFactory, layout: StorageLayout, device: CopyDevice) -> Subject:
+    """The subject on one rank.
+
+    Raises:
+        _RefusedStorage: if it cannot be built for this storage.
+    """
+    try:
+        return subject(layout, device)
+    except NO_ANSWERS as error:
+        raise _RefusedStorage from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +213,8 @@ class _CandidateRuns:
     run: Run
 
     def __call__(self, setup: Setup, operations: Sequence[Op]) -> Sequence[Violation]:
-        """What is found first; nothing where the subject raises outside of the calls it answers."""
+        """What is found first; nothing where the subject cannot be built."""
         try:
             return self.run(setup, operations)
-        except NO_ANSWERS:
+        except _RefusedStorage:
             return ()

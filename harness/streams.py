@@ -24,9 +24,13 @@ def prepare_streams() -> None:
     sys.stdin = sys.stdin or _empty()
     sys.stdout = sys.stdout or _empty()
     sys.stderr = sys.stderr or _empty()
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=errors)
 
 
 @contextmanager

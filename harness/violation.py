@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import Literal
@@ -102,3 +102,9 @@ class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         """The signature as eight hexadecimal digits, for folder names."""
         digest = blake2b(self.signature.encode(), digest_size=4).hexdigest()
         return f"{self.check}-{digest}"
+
+
+def seen(found: Sequence[Violation], signature: str | None) -> Violation | None:
+    """What a run is about: the first violation of a signature if one is there, else the first."""
+    alike = [violation for violation in found if violation.signature == signature]
+    return next(iter(alike or found), None)

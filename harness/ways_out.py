@@ -45,7 +45,7 @@ class WaysOut:
             case OutputRefused():
                 drop(sys.stdout)
                 if not isinstance(error.__cause__, BrokenPipeError):
-                    _complain(f"error: standard output: {error}; what was found is on disk")
+                    _complain(f"error: standard output: {error}; let it go to a file with room")
                 sys.exit(Exit.INTERRUPTED)
             case ModuleNotFoundError(name=str(module)) if (
                 package := needed_for(module)
@@ -56,7 +56,7 @@ class WaysOut:
                 _complain("interrupted")
                 sys.exit(Exit.INTERRUPTED)
             case _:
-                traceback.print_exception(error)
+                _complain("".join(traceback.format_exception(error)).rstrip())
                 _complain("error: this is a failure of the harness itself")
                 sys.exit(Exit.INTERNAL)
 

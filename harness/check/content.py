@@ -61,28 +61,34 @@ def compare_page(world: World, band: int, unit: int, page: int, data: bytes | by
         for at in range(0, len(expected), entry)
         if data[at : at + entry] != expected[at : at + entry]
     )
-    slot = at % (len(expected) // groups) // entry
+    place = _slot(unit, at, len(expected) // groups, entry, groups)
     blank, found = not any(expected[at : at + entry]), data[at : at + entry]
     world.truth.note(
         "initialised" if blank else "content",
         "slot promised as zeros" if blank else "wrong bytes in program order",
-        f"band {setup.name!r}: slot {slot} of id {unit} on page {page} does not hold what was"
-        f" last written to it{_whose(world, band, found)}",
+        f"band {setup.name!r}: {place} on page {page} does not hold what was last written to it,"
+        f" but {_whose(world, band, found)}",
         page_sites(band, [page]),
     )
 
 
+def _slot(unit: int, at: int, group_bytes: int, entry: int, groups: int) -> str:
+    """What to call the entry that begins at a byte of a page."""
+    group, offset = divmod(at, group_bytes)
+    layers = f" in layer group {group}" if groups > 1 else ""
+    return f"slot {offset // entry} of id {unit}{layers}"
+
+
 def _whose(world: World, band: int, found: bytes | bytearray) -> str:
-    """Where bytes that are wrong here would be right, as the end of a sentence."""
+    """Where bytes that are wrong where they are would be right, as the end of a sentence."""
     if not any(found):
-        return ", but zeros"
-    groups = world.layout.layer_groups
+        return "zeros"
+    groups, entry = world.layout.layer_groups, len(found)
     for unit, expected in enumerate(world.truth.content[band]):
-        for at in range(0, len(expected or b""), len(found)):
-            if expected is not None and expected[at : at + len(found)] == found:
-                slot = at % (len(expected) // groups) // len(found)
-                return f", but what slot {slot} of id {unit} must hold"
-    return ", but what no slot of this band must hold now"
+        for at in range(0, len(expected or b""), entry):
+            if expected is not None and expected[at : at + entry] == found:
+                return f"what {_slot(unit, at, len(expected) // groups, entry, groups)} must hold"
+    return "what no slot of this band must hold now"
 
 
 def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:

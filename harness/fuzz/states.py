@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import proxy
 
-from harness.device.clock import HOST, LANES, Access
+from harness.device.clock import LANES, Access
+from harness.device.launches import role_of
 from harness.device.memory import Effect
 from harness.device.modeled import ModeledDevice
 from harness.faults.parts import become
 from harness.ops import Operation, Outcome
 from harness.world import World
-from unikv.device.port import Stream
 
-_ROLES = [*(stream.name.lower() for stream in Stream), "host", *["peer"] * (LANES - HOST - 1)]
+_ROLES = [role_of(lane) for lane in range(LANES)]
 _PAGE_STATES = ("unclaimed", "live", "hole", "pending", "fixed")
 
 

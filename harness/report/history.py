@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from harness.report.accounts import slot_facts, step_facts, touch_text, use_facts
-from harness.report.place import ARENA, Place, claimed_pages
+from harness.report.place import ARENA, Place, claimed_around
 from harness.report.recording import (
     FENCED,
     HELD,
@@ -142,16 +142,11 @@ def _units_text(recording: Recording, operation: int, touch: Touch) -> str:
         names = {"map": f"map of {name!r}", "rows": "row", "host": f"host memory {name} at"}
         return f"{names.get(kind, kind)} {numbers}"
     left = frozenset(touch.units)
-    texts = []
-    # What an operation reads is claimed before it, what it writes is claimed after it.
-    frames = recording.frames[max(0, operation - 1) : operation + 1]
-    for frame in reversed(frames) if touch.wrote else frames:
-        by_band: dict[str, list[int]] = {}
-        for place in claimed_pages(recording, frame, left):
-            band = recording.setup.bands[place.band].name
-            by_band.setdefault(band, []).append(place.page)
-            left -= place.units
-        texts += [f"{band} {_listed(pages)}" for band, pages in by_band.items()]
+    by_band: dict[str, list[int]] = {}
+    for _, place in claimed_around(recording, operation, left, wrote=touch.wrote):
+        by_band.setdefault(recording.setup.bands[place.band].name, []).append(place.page)
+        left -= place.units
+    texts = [f"{band} {_listed(pages)}" for band, pages in by_band.items()]
     if left:
         low, high = min(left) * recording.granule, (max(left) + 1) * recording.granule
         texts.append(f"bytes {low}..{high} that no band claims")

@@ -20,7 +20,7 @@ DIFFERENCES_MAX = 20
 
 LINE_END = "\n"
 
-_MARKUP = re.compile(r"([\\`*|~]|\[(?=[^\]]*\][(\[:])|(?<!\w)_|_(?!\w))")
+_MARKUP = re.compile(r"([\\`*|~]|\[(?=[^\]]*\][(\[:])|(?<![^\W_])_|_(?![^\W_]))")
 """What begins or ends something: an underscore inside a word does not, nor a bracket of a list."""
 
 _ENTITY, _TAG = re.compile(r"&(?=#?\w+;)"), re.compile(r"<(?=[A-Za-z/!?])")

@@ -75,6 +75,22 @@ def claimed_pages(recording: Recording, frame: Frame, units: frozenset[int]) -> 
     return found
 
 
+def claimed_around(
+    recording: Recording, operation: int, units: frozenset[int], *, wrote: bool
+) -> Iterator[tuple[Frame, Place]]:
+    """Pages that hold the units around an operation, each with the frame in which they are claimed.
+
+    What an operation reads is looked up before it first, what it writes is behind it: a page that
+    it gives up is claimed before, one that it takes is claimed after.  No unit is looked up twice.
+    """
+    left = units
+    frames = recording.frames[max(0, operation - 1) : operation + 1]
+    for frame in reversed(frames) if wrote else frames:
+        for place in claimed_pages(recording, frame, left):
+            yield frame, place
+            left -= place.units
+
+
 def _at(recording: Recording, space: str, unit: int) -> Iterator[Place]:
     """The pages that a granule of the arena was part of since the earlier access, or a table's."""
     if space.startswith("host:"):

@@ -41,7 +41,7 @@ from harness.runner import Run, run_trace
 from harness.scenario import Setup
 from harness.subject import Subject
 from harness.unikv_subject import UnikvSubject
-from harness.violation import Violation
+from harness.violation import Violation, seen
 from harness.world import SubjectFactory, World
 
 Device = TypeVar("Device", bound=ModeledDevice)
@@ -254,8 +254,7 @@ class RecordingRun(Run):
     def recording(self, signature: str = "") -> Recording:
         """Everything that was written down, about the first violation of a signature or of all."""
         notes, device = self.notes, self.world.device
-        alike = [found for found in self.violations if found.signature == signature]
-        violation = next(iter(alike or self.violations), None)
+        violation = seen(self.violations, signature)
         collisions, wrong_read = _places(self.world, violation, notes)
         return Recording(
             setup=self.world.setup,
@@ -268,7 +267,6 @@ class RecordingRun(Run):
             binds=tuple(notes.binds),
             moves=tuple(notes.moves),
             runs=tuple(notes.runs),
-            violations=tuple(self.violations),
             violation=violation,
             collisions=collisions,
             wrong_read=wrong_read,
@@ -353,13 +351,13 @@ def _places(
     number_of = notes.number_of
     collisions = tuple(
         Collision(number_of[id(race.earlier)], number_of[id(race.later)], race.space, race.unit)
-        for race, seen in zip(device.races, ordering.examine(world), strict=True)
-        if seen.signature == violation.signature
+        for race, noted in zip(device.races, ordering.examine(world), strict=True)
+        if noted.signature == violation.signature
     )
-    for (rank, launch, mismatch), seen in zip(
+    for (rank, launch, mismatch), noted in zip(
         device.bad_reads, content.examine(world), strict=False
     ):
-        if seen == violation:
+        if noted == violation:
             number = number_of[id(launch)]
             return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
     return collisions, None

@@ -221,7 +221,6 @@ class Recording:
         frames: one per operation.
         launches, waits, binds, moves: in the order of submission.
         runs: per rank, when each launch ran, by its number.
-        violations: what was found.
         violation: the one of them that it is about; None if nothing was found.
         collisions: of that violation, where it is a race, and of those like it.
         wrong_read: of that violation, where a rank read wrong bytes.
@@ -238,7 +237,6 @@ class Recording:
     binds: tuple[BindNote, ...]
     moves: tuple[MoveNote, ...]
     runs: tuple[Mapping[int, RunTime], ...]
-    violations: tuple[Violation, ...]
     violation: Violation | None
     collisions: tuple[Collision, ...]
     wrong_read: WrongRead | None

@@ -22,8 +22,6 @@ from harness.unikv_subject import UnikvSubject
 from harness.violation import AccessNote, Violation
 from harness.world import SubjectFactory
 
-SUBMISSION = "submission"
-
 TIMING = (Complete, HostSync, IdleCheck)
 """Operations that let device work end before something has to wait for it."""
 
@@ -243,5 +241,5 @@ def _differences(recording: Recording) -> tuple[Difference, ...]:
         for at in range(max(map(len, logs))):
             entries = tuple(log[at] if at < len(log) else "nothing" for log in logs)
             if len(set(entries)) > 1:
-                found.append(Difference(f"{SUBMISSION} {at} of the last operation", entries))
+                found.append(Difference(f"submission {at} of the last operation", entries))
     return tuple(found)

@@ -6,7 +6,7 @@ answer of its own.  Why it matters is not known here.
 
 from __future__ import annotations
 
-from harness.report.place import ARENA, claimed_pages
+from harness.report.place import ARENA, claimed_around
 from harness.report.recording import Recording
 from harness.report.story import Side, Story
 
@@ -17,18 +17,12 @@ def touched_text(story: Story, side: Side) -> str:
     unit = _arena_unit(recording)
     if unit is None:
         return story.followed[0].place.title
-    # What is read is of the owner before the operation, what is written of the one behind it.
-    frames = recording.frames[max(0, at - 1) : at + 1]
-    found = [
-        (place.page, frame.ranks[0][place.band].owners[place.page], place.band)
-        for frame in (frames if side.note.kind.endswith(" read") else frames[::-1])
-        for place in claimed_pages(recording, frame, frozenset((unit,)))
-    ]
-    if not found:
-        return f"arena byte {unit * recording.granule}, which no band claims"
-    page, owner, band = next((one for one in found if one[1]), found[0])
-    name = recording.setup.bands[band].name
-    return f"page {page} ({f'id {owner}' if owner else 'no id'}) of band {name!r}"
+    wrote = side.note.kind.endswith(" write")
+    for frame, place in claimed_around(recording, at, frozenset((unit,)), wrote=wrote):
+        owner = frame.ranks[0][place.band].owners[place.page]
+        name = recording.setup.bands[place.band].name
+        return f"page {place.page} ({f'id {owner}' if owner else 'no id'}) of band {name!r}"
+    return f"arena byte {unit * recording.granule}, which no band claims"
 
 
 def _arena_unit(recording: Recording) -> int | None:

@@ -141,14 +141,23 @@ class Solo:
 
 @dataclass(slots=True)
 class Member:
-    """One worker process; `waiting` is what it was given and has not answered, in order."""
+    """One worker process.
+
+    Attributes:
+        number, process, pipe: which one, and how to talk to it.
+        heard: monotonic seconds of its last sign of life.
+        silence_max: seconds from then until it counts as hanging.
+        waiting: what it was given and has not answered, in order.
+        keeps_journal: whether it can write down which of those runs; if not, it is the first.
+    """
 
     number: int
     process: BaseProcess
     pipe: Connection
-    heard: float  # monotonic seconds of its last sign of life
-    silence_max: float  # seconds from then until it counts as hanging
+    heard: float
+    silence_max: float
     waiting: list[Job] = field(default_factory=list)
+    keeps_journal: bool = True
 
 
 class Team:
@@ -253,6 +262,7 @@ class Team:
                 message: Ready | Finished = member.pipe.recv()
                 member.heard = time.monotonic()
                 member.silence_max = self._plan.seed_seconds_max
+                member.keeps_journal = not message.trouble
                 if isinstance(message, Finished):
                     member.waiting = member.waiting[1:]
                     yield message
@@ -290,7 +300,8 @@ class Team:
         log = _last_words(log_path(self._plan.folder, member.number))
         journal = read_journal(journal_path(self._plan.folder, member.number))
         rest = member.waiting
-        if rest and journal and isinstance(journal[-1], Started):
+        has_started = bool(journal) and isinstance(journal[-1], Started)
+        if rest and (has_started or not member.keeps_journal):
             yield Died(rest[0], how, log, status == RAISED)
             rest = rest[1:]
         elif len(journal) <= 1:

@@ -70,8 +70,8 @@ def replay_command(path: Path) -> str:
 class Findings:
     """All findings of one command, in the order they were first seen.
 
-    Invariant: one finding per signature, and its folder is complete.  Changed by `add_case`,
-    `add_crash`, `add_smaller` and `complete`.
+    Invariant: one finding per signature, and its folder holds what the disk took.  Changed by
+    `add_case`, `add_met`, `add_crash`, `add_smaller` and `complete`.
 
     Args:
         folder: where each gets one of its own.

@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 from harness.case import Case
@@ -34,6 +33,9 @@ CANDIDATE_RUNS_MAX = 3
 RINGS, RINGS_MAX = 10, 120
 """How often an alarm rings in the time that a candidate has, and how often at all: a candidate that
 waits for a lock gets twelve times as long as one that spins."""
+
+ENDLESS_MAX = 3
+"""Candidates that may never come back where nothing else bounds the time that they take."""
 
 _MAIN = threading.main_thread()
 
@@ -54,10 +56,6 @@ class _Alarm:
         self._rings += 1
         if self._rings > RINGS_MAX or time.thread_time() >= self._end:
             raise EndlessRun
-
-
-ENDLESS_MAX = 3
-"""Candidates that may never come back where nothing else bounds the time that they take."""
 
 
 @contextmanager
@@ -88,19 +86,20 @@ def alarmed(seconds: float = CANDIDATE_SECONDS_MAX) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, rest, interval)
 
 
-@dataclass(slots=True)
-class Patience:
-    """Lets candidates of somebody else's subject run, and is lost when too many never come back.
+class Measured:
+    """A watch that measures its first run, which is known to end, and limits the others by it.
 
-    Invariant: `endless` counts those that were ended.  Changed by `watch` alone.
+    Invariant: `seconds_max` is None until a first run has ended, and then never changes; `endless`
+    counts runs that were ended.  Changed by `watch` alone.
 
     Attributes:
-        seconds: processor time of one candidate.
+        seconds_max: processor time that a run may take; None while there is no limit.
         endless: how many took longer.
     """
 
-    seconds: float = CANDIDATE_SECONDS_MAX
-    endless: int = 0
+    def __init__(self, seconds_max: float | None = None) -> None:
+        self.seconds_max = seconds_max
+        self.endless = 0
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -109,45 +108,22 @@ class Patience:
         Raises:
             EndlessRun: when time is up.
         """
+        if self.seconds_max is None:
+            begin = time.thread_time()
+            yield
+            seconds = CANDIDATE_RUNS_MAX * (time.thread_time() - begin)
+            self.seconds_max = max(CANDIDATE_SECONDS_MAX, seconds)
+            return
         try:
-            with alarmed(self.seconds):
+            with alarmed(self.seconds_max):
                 yield
         except EndlessRun:
             self.endless += 1
             raise
 
     def is_lost(self) -> bool:
-        """Whether enough of them never came back."""
+        """Whether so many never came back that it is not worth to go on without a clock."""
         return self.endless >= ENDLESS_MAX
-
-
-class Measured:
-    """A watch that measures its first run, which is known to end, and limits the others by it.
-
-    Invariant: `seconds_max` is None until a first run has ended, and then never changes.
-
-    Attributes:
-        seconds_max: processor time that a run may take; None while there is no limit.
-    """
-
-    def __init__(self, seconds_max: float | None = None) -> None:
-        self.seconds_max = seconds_max
-
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Within, what takes longer ends.
-
-        Raises:
-            EndlessRun: when time is up.
-        """
-        if self.seconds_max is not None:
-            with alarmed(self.seconds_max):
-                yield
-            return
-        begin = time.thread_time()
-        yield
-        seconds = CANDIDATE_RUNS_MAX * (time.thread_time() - begin)
-        self.seconds_max = max(CANDIDATE_SECONDS_MAX, seconds)
 
 
 def patient_runner(case: Case, measured: Measured | None = None) -> KnownRuns:

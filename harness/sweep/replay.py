@@ -7,7 +7,6 @@ compared before anything else is said.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -21,7 +20,7 @@ from harness.sweep.jobs import Job
 from harness.sweep.tally import Tally
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import About, SeedWork
-from harness.violation import Violation
+from harness.violation import Violation, seen
 
 
 class Replayable(Protocol):
@@ -185,19 +184,9 @@ def replay_twice(subject: Replayable) -> ReplayOutcome:
     tally = Tally()
     tally.add(first, time.process_time() - busy)
     second = subject.run()
-    found = seen(first.violations, subject.expected())
+    found = seen(first.violations, _signature(subject.expected()))
     status, said = judge(first, second.digest, subject.expected(), subject.planted())
     return ReplayOutcome(status, said, first, found, tally, time.monotonic() - begin)
-
-
-def seen(found: Sequence[Violation], expected: Violation | None) -> Violation | None:
-    """What a run is about: the expected violation if it is there, else the first."""
-    alike = [
-        violation
-        for violation in found
-        if expected is not None and violation.signature == expected.signature
-    ]
-    return next(iter(alike or found), None)
 
 
 def judge(
@@ -214,7 +203,7 @@ def judge(
         expected: the violation that was stored.
         planted: the fault that must be caught.
     """
-    found = seen(first.violations, expected)
+    found = seen(first.violations, _signature(expected))
     if first.digest != second_digest:
         return Exit.NOT_DETERMINISTIC, f"not deterministic: {first.digest}, then {second_digest}"
     if found is not None:
@@ -231,3 +220,7 @@ def judge(
     if planted is not None:
         return Exit.MISSED, f"does not fail; planted fault {planted} was not caught"
     return Exit.CLEAN, "does not fail"
+
+
+def _signature(violation: Violation | None) -> str | None:
+    return None if violation is None else violation.signature

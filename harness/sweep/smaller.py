@@ -146,8 +146,8 @@ class _Watched:
 
     def tried(self, progress: Progress) -> None:
         """Tell what is left; a trace begins with its setup."""
-        before = self.findings.all().index(self.finding)
-        total = min(FINDINGS_SHRUNK_MAX, len(self.findings))
+        failing = [one for one in self.findings.all()[:FINDINGS_SHRUNK_MAX] if one.case]
+        before, total = failing.index(self.finding), len(failing)
         share = (before + self.share()) / total
         left, runs = progress.length - 1, progress.executions
         self.watch(Step(self.finding, before + 1, total, left, runs, share))

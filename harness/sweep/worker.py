@@ -20,9 +20,14 @@ STANDARD_ERROR = 2
 
 
 class Ready(NamedTuple):
-    """A worker has started and takes jobs."""
+    """A worker has started and takes jobs.
+
+    Attributes:
+        trouble: why it cannot write down which of them runs; empty where it can.
+    """
 
     worker: int
+    trouble: str
 
 
 class Finished(NamedTuple):
@@ -66,7 +71,7 @@ def work(worker: int, workload: Workload, folder: Path, pipe: Connection) -> Non
     faulthandler.enable()
     journal = Journal(journal_path(folder, worker), worker, os.getpid())
     try:
-        pipe.send(Ready(worker))
+        pipe.send(Ready(worker, journal.trouble))
         while True:
             chunk: list[Job] = pipe.recv()
             for job in chunk:

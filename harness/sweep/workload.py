@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.case import CASE_VERSION, Case, Drawn
-from harness.printed import quoted
+from harness.printed import quoted, shown
 from harness.runner import SeedResult, run_seed
 from harness.scenario import Scenario
 from harness.sweep.jobs import Job
@@ -102,7 +102,7 @@ class SeedWork:
 
     def drawn(self) -> Drawn:
         """How every seed is drawn."""
-        traffic = self.recording.path.name if self.recording else ""
+        traffic = shown(self.recording.path.name) if self.recording else ""
         return Drawn(strategy=self.strategy, ranks=self.ranks, traffic=traffic)
 
     def about(self) -> About:

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from harness.errors import InputError
 from harness.report.text import describe, render
-from harness.sweep.replay import CaseReplay, seen
+from harness.sweep.replay import CaseReplay
 from harness.sweep.verdict import Exit
+from harness.violation import seen
 from harness.walk.tables import LISTS, RECORDS, Table, page
 from harness.walk.walk import Walk
 
@@ -205,7 +206,7 @@ class _Dialogue:
         return "\n".join(lines)
 
     def _report(self, arguments: list[str]) -> str:
-        violation = seen(self._walk.violations, self._subject.stored.violation)
+        violation = seen(self._walk.violations, self._subject.stored.violation.signature)
         if violation is None:
             return "nothing is broken here"
         return render(self._subject.stored, violation, self._subject.command())

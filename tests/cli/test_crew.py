@@ -10,6 +10,7 @@ from harness.sweep.crew import CrewError, Died
 from harness.sweep.journal import Opened, Started, read_journal
 from harness.sweep.worker import Finished
 from tests.cli.seeds import Deadly, Peaceful, Pestered, Unloadable, events_of, plan_of, queue_of
+from tests.cli.test_full_disk import room_for
 
 
 def seeds_that(kind: type[Finished] | type[Died], events: list[Finished | Died]) -> list[int]:
@@ -38,6 +39,15 @@ def test_processes_finish_every_seed_once(tmp_path: Path) -> None:
 def test_a_killed_process_costs_one_seed(tmp_path: Path) -> None:
     plan = plan_of(Deadly(kills=4), tmp_path, chunk=3)
     events = list(events_of(plan, queue_of(range(9))))
+    assert seeds_that(Died, events) == [4]
+    assert seeds_that(Finished, events) == [0, 1, 2, 3, 5, 6, 7, 8]
+
+
+@pytest.mark.slow
+def test_a_process_that_can_write_nothing_down_costs_one_seed_as_well(tmp_path: Path) -> None:
+    plan = plan_of(Deadly(kills=4), tmp_path, chunk=3)
+    with room_for(0):
+        events = list(events_of(plan, queue_of(range(9))))
     assert seeds_that(Died, events) == [4]
     assert seeds_that(Finished, events) == [0, 1, 2, 3, 5, 6, 7, 8]
 

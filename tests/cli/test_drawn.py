@@ -26,8 +26,11 @@ def drawn(strategy: str, ranks: int | None, traffic: str) -> Case:
     return msgspec.structs.replace(table_race().case, drawn=how)
 
 
-def test_a_run_writes_down_how_it_draws(tmp_path: Path) -> None:
-    requests = tmp_path / "trace.jsonl"
+@pytest.mark.parametrize(
+    ("name", "said"), [("trace.jsonl", "trace.jsonl"), ("bad\udcff.jsonl", "bad\\udcff.jsonl")]
+)
+def test_a_run_writes_down_how_it_draws(name: str, said: str, tmp_path: Path) -> None:
+    requests = tmp_path / name
     requests.write_text(
         '{"timestamp":0,"input_length":600,"output_length":9,"hash_ids":[1,2]}\n' * 9
     )
@@ -36,7 +39,7 @@ def test_a_run_writes_down_how_it_draws(tmp_path: Path) -> None:
         tmp_path, "--seeds", "1..9", "--plant", "barrier-dropped", "--jobs", "1", "--json", *options
     )
     case = load_case(Path(record_of(result)["violations"][0]["case"]))
-    assert case.drawn == Drawn(strategy="random", ranks=1, traffic="trace.jsonl")
+    assert case.drawn == Drawn(strategy="random", ranks=1, traffic=said)
 
 
 def test_a_case_without_it_reads_as_ever(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from harness import case, options, scenario
 from harness.case import save_case
 from harness.cli import main
 from harness.loading import load_scenario
-from harness.scenario import OPERATION_WEIGHTS, Scenario
+from harness.scenario import Scenario
+from harness.weights import OPERATION_WEIGHTS
 from tests.cli.seeds import SMOKE
 from tests.cli.test_findings import a_case
 
@@ -202,3 +204,10 @@ def test_a_refused_command_leaves_nothing(tmp_path: Path) -> None:
     artifacts = tmp_path / "artifacts"
     invoked(*RUN, "--seeds", "1", "--plant", "nonsense", "--artifacts", str(artifacts))
     assert not artifacts.exists()
+
+
+def test_limits_of_options_are_those_of_the_files_that_they_end_up_in() -> None:
+    # The options stand alone, so that `--help` loads nothing else.
+    assert options.RANKS_MAX == scenario.RANKS_MAX
+    assert options.STRATEGIES == scenario.STRATEGIES
+    assert options.UNTIL_MAX == case.OPERATIONS_MAX

@@ -1,5 +1,6 @@
 """Standard streams that are closed or full: one exit status, and at most one line."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,13 +15,14 @@ from tests.cli.test_findings import a_case
 PLANTED = ["--plant", "freed-page-offered"]
 
 
-def redirected(how: str, *words: str) -> subprocess.CompletedProcess[str]:
+def redirected(how: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The program with its streams as a shell redirects them."""
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, "-m", "harness", *words],
         capture_output=True,
         text=True,
         cwd=ROOT,
+        env={**os.environ, **environment},
     )
 
 
@@ -53,7 +55,7 @@ def test_output_that_is_full_is_said_in_a_line(words: list[str]) -> None:
     done = redirected(">/dev/full", *words)
     assert done.returncode == 2
     assert done.stderr == (
-        "error: standard output: No space left on device; what was found is on disk\n"
+        "error: standard output: No space left on device; let it go to a file with room\n"
     )
 
 
@@ -61,3 +63,24 @@ def test_output_that_is_full_is_said_in_a_line(words: list[str]) -> None:
 @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-"])
 def test_where_no_error_can_be_said_its_status_is(how: str) -> None:
     assert redirected(how, "replay", "absent").returncode == 4
+
+
+@pytest.mark.slow
+def test_a_failure_of_the_harness_keeps_its_status_where_no_error_can_be_said(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import harness.commands\nharness.commands.name_faults = None\n"
+    )
+    done = redirected("2>/dev/full", "faults", "--list", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 3
+
+
+@pytest.mark.slow
+def test_input_that_is_no_text_is_a_word_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "case.json"
+    save_case(path, a_case(7))
+    (tmp_path / "typed").write_bytes(b"\xff\nquit\n")
+    words = ["replay", str(path), "--step"]
+    done = redirected(f"<{tmp_path / 'typed'}", *words, PYTHONIOENCODING="utf-8:strict")
+    assert (done.returncode, done.stderr) == (5, "")

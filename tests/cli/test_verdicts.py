@@ -4,9 +4,10 @@ from pathlib import Path
 
 from harness.sweep.campaign import After
 from harness.sweep.jobs import JobQueue
-from harness.sweep.replay import judge, seen
+from harness.sweep.replay import judge
 from harness.sweep.undertaking import Undertaking
 from harness.sweep.verdict import Exit
+from harness.violation import seen
 from tests.cli.seeds import a_result, a_violation, always_open, failing, queue_of
 
 STORED = a_violation("books differ")
@@ -40,7 +41,7 @@ def test_a_stored_failure_that_is_seen_again_is_a_violation() -> None:
 
 
 def test_a_stored_failure_is_found_among_others() -> None:
-    assert seen((OTHER, STORED), STORED) == STORED
+    assert seen((OTHER, STORED), STORED.signature) == STORED
 
 
 def test_a_failure_in_another_way_is_told_apart() -> None:

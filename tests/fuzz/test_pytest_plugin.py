@@ -17,7 +17,7 @@ from harness.seed_runs import BrokenPromise, SeedRuns
 from harness.shrinking import shrink_case
 from harness.static_subject import StaticSubject
 from harness.subject import Answer
-from harness.sweep.patience import ENDLESS_MAX, Patience
+from harness.sweep.patience import ENDLESS_MAX, Measured
 from shrink import Budget
 from tests.report.test_story import case_for, shown_together
 from unikv.device.port import Device, StorageLayout
@@ -234,16 +234,16 @@ def test_a_subject_that_refuses_a_simpler_storage_keeps_its_own(tmp_path: Path) 
 def test_a_subject_that_gets_stuck_in_a_simpler_storage_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spent: list[Patience] = []
+    spent: list[Measured] = []
 
-    def short() -> Patience:
-        spent.append(Patience(0.1))
+    def short() -> Measured:
+        spent.append(Measured(0.1))
         return spent[-1]
 
-    monkeypatch.setattr("harness.seed_runs.Patience", short)
+    monkeypatch.setattr("harness.seed_runs.Measured", short)
     with pytest.raises(BrokenPromise, match="ownership: "):
         seed_runs(tmp_path)(SMOKE, operations=60, subject=Stuck)
-    assert [patience.endless for patience in spent] == [ENDLESS_MAX]
+    assert [measured.endless for measured in spent] == [ENDLESS_MAX]
     assert len(list(tmp_path.glob("pytest-*/*/min.json"))) == 1
 
 

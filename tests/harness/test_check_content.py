@@ -1,11 +1,15 @@
 """Content: bytes that are not what was last written are reported, on every rank and at rest."""
 
+import re
+
 from harness.check import content, noted
 from harness.ops import Complete, Launch
 from harness.requests import Request
-from harness.runner import Run
+from harness.runner import Run, run_seed
 from harness.world import World
-from tests.harness.lived_in import may_launch, reports, run_when, running, world_when
+from tests.harness.lived_in import may_launch, reports, run_when, running, scenario, world_when
+
+REVERSED = "layer-groups-in-reverse"
 
 
 def is_resumed(request: Request) -> bool:
@@ -100,7 +104,24 @@ def test_bytes_lost_on_every_rank_are_reported_at_the_launch_that_reads_them() -
     world.order_tables()
     run.execute(Launch((request.name,)))
     assert kinds(run) == [("content", "wrong bytes in program order")]
-    assert f"slot 0 of id {request.pages[0]} on page {page}" in run.violations[0].what
+    said = run.violations[0].what
+    assert f"slot 0 of id {request.pages[0]} on page {page} does not hold" in said
+    assert said.endswith(", but what no slot of this band must hold now")
+
+
+def test_wrong_bytes_are_said_to_be_those_of_another_layer_group() -> None:
+    seeds = (
+        run_seed(scenario("host_tier"), "host_tier", seed, 400, plant=REVERSED)
+        for seed in range(1, 30)
+    )
+    said = next(result.violations[0].what for result in seeds if result.violations)
+    found = re.search(
+        r"slot (\d+) of id (\d+) in layer group (\d) on page \d+ does not hold what was last"
+        r" written to it, but what slot \1 of id \2 in layer group (\d) must hold",
+        said,
+    )
+    assert found is not None
+    assert found[3] != found[4]
 
 
 def test_a_page_is_compared_slot_by_slot() -> None:

@@ -8,8 +8,9 @@ import pytest
 from harness.choices import ByteChoices, ListChoices, SeedChoices
 from harness.errors import InputError
 from harness.loading import FILE_BYTES_MAX, load_scenario
-from harness.scenario import CELL_BYTES, OPERATION_WEIGHTS, HostSetup, Setup
+from harness.scenario import CELL_BYTES, HostSetup, Setup
 from harness.setup import check_setup, draw_setup
+from harness.weights import OPERATION_WEIGHTS
 from tests.harness.lived_in import SCENARIOS, scenario
 
 GOOD = """

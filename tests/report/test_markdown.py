@@ -149,6 +149,7 @@ def test_what_is_no_markup_is_read_as_it_is_written(text: str) -> None:
         ("<!-- x", "&lt;!-- x"),
         ("&lt;", "&amp;lt;"),
         ("_x_", "\\_x\\_"),
+        ("a.__init__()", "a.\\_\\_init\\_\\_()"),
         ("[a](b)", "\\[a](b)"),
         ("[a][b]", "\\[a][b]"),
         ("![a](b)", "!\\[a](b)"),

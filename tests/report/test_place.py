@@ -30,9 +30,7 @@ def found_at(*sites: Site) -> list[str]:
     """Places of a violation of the small race that is about some sites."""
     recording = race().recording
     violation = Violation(check="ledger", what="w", detail="d", operation=8, sites=sites)
-    shown = dataclasses.replace(
-        recording, violations=(violation,), violation=violation, collisions=()
-    )
+    shown = dataclasses.replace(recording, violation=violation, collisions=())
     return [place.title for place in places(shown)]
 
 

@@ -148,4 +148,5 @@ def test_a_recording_of_a_case_stops_where_it_fails() -> None:
     case = case_of("move-over-writer", RACE)
     recording = record(case)
     assert len(recording.frames) == len(RACE)
-    assert recording.violations == run_trace(PLAIN, RACE, plant="move-over-writer").violations
+    (violation,) = run_trace(PLAIN, RACE, plant="move-over-writer").violations
+    assert recording.violation == violation
