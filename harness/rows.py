@@ -29,7 +29,7 @@ class RowBook:
         is_written: per row, whether it was reset or restored for its holder.
         saved: what each copy must hold.
         saved_from: the row that each was copied from.
-        restored_from: by row, the one whose copy was last written into it.
+        restored_from: by row, the one whose copy its holder has got back.
     """
 
     def __init__(self, setup: Setup, families: frozenset[str]) -> None:
@@ -49,6 +49,7 @@ class RowBook:
             copy = request.saved
             self.expected[row] = self.saved[copy] if isinstance(copy, SavedRow) else BLANK
             self.is_written[row] = False
+            self.restored_from.pop(row, None)
             if self.last_step[row] > world.truth.processed_through and world.setup.overlap:
                 world.probes["row_reused_under_its_last_forward"] += 1
 

@@ -94,24 +94,10 @@ class SeedRuns:
             InputError: if a file cannot be used, or an argument is none that can be run.
         """
         __tracebackhide__ = True
-        _check("operations", operations, range(1, OPERATIONS_MAX + 1))
-        _check("strategy", strategy, STRATEGIES)
-        if ranks is not None:
-            _check("ranks", ranks, range(1, RANKS_MAX + 1))
-        if plant is not None:
-            check_fault("plant", plant)
-        totals = Tally()
+        _check_arguments(operations, strategy, ranks, plant)
         if self.stored is not None:
-            case = load_case(self.stored)
-            if case.plant is not None:
-                check_fault(f"{self.stored}: plant", case.plant)
-            result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
-            totals.add(result, 0.0)
-            found = seen(result.violations, case.violation.signature)
-            if found is not None:
-                case = msgspec.structs.replace(case, violation=found)
-                raise BrokenPromise(render(case, found, self._command(subject, self.stored)))
-            return totals
+            return self._run_again(self.stored, subject)
+        totals = Tally()
         name = self.test.rpartition("::")[2]
         if not isinstance(scenario, Scenario):
             name, scenario = shown(Path(scenario).stem), load_scenario(Path(scenario))
@@ -123,6 +109,21 @@ class SeedRuns:
                 drawn = Drawn(strategy=strategy, ranks=ranks, traffic="")
                 case = _case(scenario, result, plant, drawn)
                 raise BrokenPromise(self._written(case, subject))
+        return totals
+
+    def _run_again(self, path: Path, subject: SubjectFactory) -> Tally:
+        """Run a stored case; its figures, where nothing is broken."""
+        __tracebackhide__ = True
+        case = load_case(path)
+        if case.plant is not None:
+            check_fault(f"{path}: plant", case.plant)
+        result = run_trace(case.setup, case.operations, plant=case.plant, subject=subject)
+        found = seen(result.violations, case.violation.signature)
+        if found is not None:
+            case = msgspec.structs.replace(case, violation=found)
+            raise BrokenPromise(render(case, found, self._command(subject, path)))
+        totals = Tally()
+        totals.add(result, 0.0)
         return totals
 
     def _written(self, case: Case, subject: SubjectFactory) -> str:
@@ -141,6 +142,20 @@ class SeedRuns:
         if subject is UnikvSubject:
             return replay_command(path)
         return f"python -m pytest {shlex.join([self.test, '--unikv-replay', str(path)])}"
+
+
+def _check_arguments(operations: int, strategy: str, ranks: int | None, plant: str | None) -> None:
+    """See that seeds can be run with these.
+
+    Raises:
+        InputError: if not, with what is allowed.
+    """
+    _check("operations", operations, range(1, OPERATIONS_MAX + 1))
+    _check("strategy", strategy, STRATEGIES)
+    if ranks is not None:
+        _check("ranks", ranks, range(1, RANKS_MAX + 1))
+    if plant is not None:
+        check_fault("plant", plant)
 
 
 def _check(name: str, value: object, allowed: Sequence[object]) -> None:

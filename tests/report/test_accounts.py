@@ -22,7 +22,9 @@ from harness.ops import (
     SubmitCopy,
 )
 from harness.report.accounts import step_facts, step_rows
+from harness.runner import Run
 from harness.scenario import BackendSetup, HostSetup
+from harness.unikv_subject import UnikvSubject
 from tests.report.stories import PLAIN, race, story_of
 
 HOSTED = msgspec.structs.replace(PLAIN, host=(HostSetup(total_bytes=8, bands=(0,)),), overlap=False)
@@ -42,6 +44,28 @@ DROPPED_UNDER_A_LOAD = (
     BeginSave(copy="copy2", request="r0"),
     SubmitCopy(copy="copy2"),
 )
+
+WITH_MEMORY = msgspec.structs.replace(
+    PLAIN,
+    total_bytes=32,
+    bands=(msgspec.structs.replace(PLAIN.bands[0], id_count=3),),
+    overlap=False,
+    backend=BackendSetup(row_memory=True),
+)
+
+RESTORED = (
+    Arrive(request="r0", prompt=1, output=0, blocks=()),
+    Arrive(request="r1", prompt=2, output=0, blocks=()),
+    Admit(request="r1", tokens=1),
+    Launch(requests=("r1",)),
+    Chunk(request="r1", tokens=1),
+    Pause(request="r1"),
+    Admit(request="r0", tokens=1),
+    Launch(requests=("r0",)),
+    Resume(request="r1"),
+    RestoreRow(request="r1"),
+)
+"""The memory of row 0 comes back in row 1."""
 
 
 def test_steps_are_told_by_the_operations_in_which_they_became_what() -> None:
@@ -83,33 +107,26 @@ def test_a_host_slot_is_followed_from_hand_to_hand() -> None:
 
 
 def test_row_memory_is_followed_in_the_row_that_it_was_saved_from_as_well() -> None:
-    setup = msgspec.structs.replace(
-        PLAIN,
-        total_bytes=32,
-        bands=(msgspec.structs.replace(PLAIN.bands[0], id_count=3),),
-        overlap=False,
-        backend=BackendSetup(row_memory=True),
-    )
-    story = story_of(
-        "row-saved-as-a-view",
-        (
-            Arrive(request="r0", prompt=1, output=0, blocks=()),
-            Arrive(request="r1", prompt=2, output=0, blocks=()),
-            Admit(request="r1", tokens=1),
-            Launch(requests=("r1",)),
-            Chunk(request="r1", tokens=1),
-            Pause(request="r1"),
-            Admit(request="r0", tokens=1),
-            Launch(requests=("r0",)),
-            Resume(request="r1"),
-            RestoreRow(request="r1"),
-            Launch(requests=("r1",)),
-        ),
-        setup,
-    )
+    launched = (*RESTORED, Launch(requests=("r1",)))
+    story = story_of("row-saved-as-a-view", launched, WITH_MEMORY)
     assert story.violation.what == (
         "r1 finds in the memory of row 1 what step 2 wrote, and should find what step 1 wrote"
     )
     titles = [follow.place.title for follow in story.followed]
     assert titles == ["memory of row 1", "memory of row 0"]
     assert 5 in [entry.operation for entry in story.followed[1].entries], "where it was saved"
+
+
+def test_a_row_in_new_hands_has_no_origin() -> None:
+    run = Run(WITH_MEMORY, None, UnikvSubject)
+    for operation in RESTORED:
+        run.execute(operation)
+    assert run.world.rows.restored_from == {1: 0}
+    for new_hands in (
+        Abort(request="r1"),
+        Arrive(request="r2", prompt=1, output=0, blocks=()),
+        Admit(request="r2", tokens=1),
+    ):
+        run.execute(new_hands)
+    assert run.world.requests["r2"].row == 1
+    assert run.world.rows.restored_from == {}
