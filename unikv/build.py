@@ -44,7 +44,8 @@ def build_kv_storage(
     Order: enqueues nothing.
 
     Raises:
-        BuildError: if the device has no streams, or cannot copy where there is host memory; as
+        BuildError: if the device has no streams, or cannot copy where there is host memory; if
+            the arena holds no page of some band, as a budget at its floor may leave it; as
             `storage_layout`.
     """
     return KVStorage(storage_layout(plan, size, host_bytes), device, waiter=waiter)

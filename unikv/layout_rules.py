@@ -47,6 +47,7 @@ def check_layout(layout: StorageLayout) -> None:
         raise BuildError(
             f"bands {minting} mint ids beside the owner; allowed: one band of state, the first"
         )
+    _check_pages(layout)
     _check_layer_groups(layout)
     _check_host(layout)
 
@@ -54,6 +55,25 @@ def check_layout(layout: StorageLayout) -> None:
 def least_pair_bytes(low_page_bytes: int, high_page_bytes: int) -> int:
     """Bytes of the smallest host memory in which two bands find one slot each, at its two ends."""
     return (-(-low_page_bytes // high_page_bytes) + 1) * high_page_bytes
+
+
+def _check_pages(layout: StorageLayout) -> None:
+    """One page size in tokens, which ids stand for in every band; and a sink for every page 0."""
+    for index, band in enumerate(layout.bands):
+        is_state = band.mints and index < len(layout.bands) - 1
+        slots = 1 if is_state else layout.slots_per_page
+        if band.slots_per_page != slots:
+            why = "a page of state is one slot" if is_state else "the page size of every token band"
+            raise BuildError(
+                f"layout.bands[{index}].slots_per_page is {band.slots_per_page}; allowed: {slots},"
+                f" {why}"
+            )
+    largest = max(band.page_bytes for band in layout.bands)
+    if layout.sink_bytes < largest:
+        raise BuildError(
+            f"layout.sink_bytes is {layout.sink_bytes}; allowed: {largest} or more, one page of"
+            " the largest band, as page 0 of every band is for padding"
+        )
 
 
 def _check_layer_groups(layout: StorageLayout) -> None:

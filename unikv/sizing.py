@@ -22,6 +22,7 @@ from typing import NamedTuple, assert_never
 
 from unikv.alloc.pricing import feasible, most_pages
 from unikv.alloc.snapshot import BandView, ChainView
+from unikv.budget import StateShare, StateSlots, StorageBudget
 from unikv.errors import SizingError
 from unikv.memory.arena import Arena
 from unikv.plan import KVStoragePlan, Placement, SubPool, SubPoolKind
@@ -44,65 +45,6 @@ __all__ = [
 
 ROW_ENTRY_BYTES = 4
 """One entry of the request table: a virtual page id as int32."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateSlots:
-    """So many state slots; a budget that cannot hold them is refused."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class StateShare:
-    """As many state slots as this share of the chain's bytes holds, rounded down.
-
-    It yields twice: upward to the slots, and downward to the window rows, of one request.
-
-    Raises:
-        SizingError: if the percentage is outside 1..99.
-    """
-
-    percent: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.percent <= 99:
-            raise SizingError(f"StateShare: percent is {self.percent}; allowed: 1 to 99")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageBudget:
-    """What one storage may take of a device, and how many requests share it.
-
-    Attributes:
-        total_bytes: everything, the arena and what lies beside it.
-        row_count: rows of the request table; no more requests run at once.
-        row_tokens: the longest request, prompt and output.
-        row_scratch_bytes: what each request row has beside its table entries.
-        scratch_bytes: scratch of the whole storage.
-        state: how many slots; None exactly for a plan without state.
-
-    Raises:
-        SizingError: if a figure is impossible, with its value and what is allowed.
-    """
-
-    total_bytes: int
-    row_count: int
-    row_tokens: int
-    row_scratch_bytes: int = 0
-    scratch_bytes: int = 0
-    state: StateSlots | StateShare | None = None
-
-    def __post_init__(self) -> None:
-        for name, value, least in (
-            ("total_bytes", self.total_bytes, 0),
-            ("row_count", self.row_count, 1),
-            ("row_tokens", self.row_tokens, 1),
-            ("row_scratch_bytes", self.row_scratch_bytes, 0),
-            ("scratch_bytes", self.scratch_bytes, 0),
-        ):
-            if value < least:
-                raise SizingError(f"StorageBudget: {name} is {value}; allowed: {least} or more")
 
 
 class ByteTerm(NamedTuple):
@@ -235,7 +177,9 @@ def request_pages(plan: KVStoragePlan, sub_pool: SubPool, row_tokens: int) -> in
     """Pages of `sub_pool` that one running request keeps, apart from full attention.
 
     A window keeps its tokens rounded up to pages, one page more because its first token
-    seldom starts a page, and no more than the longest request has.
+    seldom starts a page, and no more than the longest request has.  With a checkpoint interval
+    it is the window behind the newest checkpoint that is kept, which lies up to `interval - 1`
+    tokens back.
 
     State is one slot, which every step overwrites.  With a checkpoint interval it is three:
     the newest complete checkpoint, behind which the window rows are kept, may not be
@@ -249,7 +193,9 @@ def request_pages(plan: KVStoragePlan, sub_pool: SubPool, row_tokens: int) -> in
             return 1 if sub_pool.checkpoint_interval is None else 3
         case SubPoolKind.WINDOW:
             assert sub_pool.window is not None
-            retained = token_pages(sub_pool.window, plan.page_size) + 1
+            # State, where there is any, is the first sub-pool.
+            behind = (plan.sub_pools[0].checkpoint_interval or 1) - 1
+            retained = token_pages(sub_pool.window + behind, plan.page_size) + 1
             return min(retained, token_pages(row_tokens, plan.page_size))
         case SubPoolKind.FULL:
             return 0

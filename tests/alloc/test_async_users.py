@@ -103,6 +103,16 @@ def test_a_step_writes_no_page_under_a_backup() -> None:
     assert chain.steps.launched == 1
 
 
+def test_a_step_that_wrote_under_a_backup_is_recorded_as_one_of_unknown_writes() -> None:
+    chain, _, _ = filled()
+    chain.users.begin_backup([[2], []], COPY)
+    text = assert_refused(chain, OwnershipError, record_writes(chain, [[2], []]))
+    assert "this step is still open, and record_step_of_unknown_writes records it" in text
+    chain.record_step_of_unknown_writes(1, Mark("end"))
+    chain.process_step(1)
+    assert (chain.steps.launched, chain.steps.processed_through) == (0, 1)
+
+
 def test_the_same_id_is_another_page_in_another_band() -> None:
     chain, _, _ = filled()
     chain.users.begin_backup([[2], []], COPY)

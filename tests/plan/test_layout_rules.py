@@ -35,6 +35,16 @@ def test_a_good_layout_is_built() -> None:
         (GOOD._replace(bands=(WINDOW, STATE, FULL)), "['state'] mint ids beside the owner"),
         (GOOD._replace(bands=(FULL, FULL)), "each name once"),
         (GOOD._replace(bands=(WINDOW._replace(id_count=3), FULL)), "id_count is 3; allowed: 16"),
+        (
+            GOOD._replace(bands=(STATE, WINDOW._replace(slots_per_page=8), FULL)),
+            "bands[1].slots_per_page is 8; allowed: 4, the page size of every token band",
+        ),
+        (GOOD._replace(slots_per_page=5), "bands[1].slots_per_page is 4; allowed: 5"),
+        (
+            GOOD._replace(bands=(STATE._replace(slots_per_page=4), WINDOW, FULL)),
+            "bands[0].slots_per_page is 4; allowed: 1, a page of state is one slot",
+        ),
+        (GOOD._replace(sink_bytes=15), "sink_bytes is 15; allowed: 16 or more"),
     ],
 )
 def test_a_layout_that_breaks_a_rule_is_refused(layout: StorageLayout, words: str) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.check.layout_search import layout_exists
+from unikv.advance import first_retained_page
 from unikv.declare import (
     MHA,
     MLA,
@@ -233,6 +234,18 @@ def test_a_window_retains_no_more_than_the_longest_request_has() -> None:
 def test_a_window_that_ends_inside_a_page_is_rounded_up() -> None:
     made = plan(local(129), full(), page_size=16)
     assert request_pages(made, made.sub_pool("window129"), 1000) == 10
+
+
+@pytest.mark.parametrize("interval", [None, 1, 16, 24, 1024])
+def test_a_window_behind_a_checkpoint_keeps_what_retirement_leaves(interval: int | None) -> None:
+    made = plan(recurrent(interval), local(128), full(), page_size=16)
+    most = 0
+    for next_position in range(2048, 4096):
+        floor = next_position // interval * interval if interval else next_position
+        first = first_retained_page(next_position, floor, 128, 16)
+        most = max(most, next_position // 16 + 1 - first)
+    # A grid of whole pages needs one page less than one that ends inside a page.
+    assert 0 <= request_pages(made, made.sub_pool("window128"), 100_000) - most <= 1
 
 
 def test_rows_that_differ_only_in_length_differ_only_in_the_table() -> None:

@@ -124,7 +124,8 @@ def check_written(
             raise OwnershipError(
                 f"record_step: step {step} writes pages {listed(under)} of band"
                 f" {band.layout.name!r}, which a backup still reads and no forward waits for; back"
-                " up what is final, or write behind the acknowledgement"
+                " up what is final, or launch behind the acknowledgement; this step is still open,"
+                " and record_step_of_unknown_writes records it as it is"
             )
 
 
