@@ -59,7 +59,7 @@ class RowResets:
         self._marked.discard(row)
 
     def take_marked(self) -> tuple[int, ...]:
-        """The marked rows, ascending, marked no more: whoever takes them resets them."""
+        """The marked rows, ascending, marked no more, since a launch resets them."""
         rows = self.marked()
         self._marked.clear()
         return rows
@@ -215,6 +215,8 @@ class RowMemory:
     def reset_new_rows(self, stream: Stream) -> tuple[int, ...]:
         """Reset every marked row, of this batch or not; the rows, which are clean from here on.
 
+        Where the device fails in that they stay marked, and the next launch resets them.
+
         Every launch calls it, after `stream` waits the schedule stream and before its first kernel.
         The wait puts it behind restores for earlier holders.  It runs outside any captured graph,
         which would reset the rows of its capture at every replay.  Forwards of earlier holders are
@@ -224,9 +226,12 @@ class RowMemory:
         Args:
             stream: the stream that forwards run on.
         """
-        rows = self._table.resets.take_marked()
+        resets = self._table.resets
+        rows = resets.marked()
         if rows:
             self._device.reset_rows(stream, rows)
+            # Not before: a row whose reset failed still has the memory of its previous holder.
+            resets.take_marked()
         return rows
 
     def save(self, row: int) -> RowContent:
