@@ -104,7 +104,7 @@ class Rows:
 
     def __init__(self, clearance: ClearanceTable = CLEARANCE) -> None:
         self.device = RowDevice()
-        self.table = RequestTable(ROWS, 8, self.device)
+        self.table = RequestTable(ROWS, 8, 8, self.device)
         self.memory = RowMemory(self.table, self.device, clearance)
         self.expected: dict[int, Words] = {}
 
@@ -157,7 +157,7 @@ class Rows:
 
 
 def test_a_row_is_marked_when_it_is_handed_out() -> None:
-    table = RequestTable(2, 8, StillDevice())
+    table = RequestTable(2, 8, 8, StillDevice())
     assert table.state_of(0) is RowState.FREE
     row = table.take()
     assert table.state_of(row) is RowState.MARKED
