@@ -31,6 +31,10 @@ PerBand = Sequence[Sequence[int]]
 class HostCopy(NamedTuple):
     """Where pages are kept in host memory.
 
+    It names slots, as ids name pages, and not what is in them: slots that were dropped are filled
+    again by other backups, and then the same words are the copies of those.  So whoever drops a
+    copy forgets it, and every part of it.
+
     Attributes:
         slots: per band, host slots in the order of the ids that were backed up.
     """
@@ -291,7 +295,7 @@ class HostTier:
 
         Raises:
             OwnershipError: if its backup is not acknowledged, a load still reads it, or it was
-                dropped before.
+                dropped before and other backups have not filled all of its slots again.
             ArgumentError: as `begin_backup`, of slots.
         """
         self.memory.drop(self._slots_of("drop", copy))
