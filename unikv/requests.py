@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from unikv.alloc.clearance import CLEARANCE, Clearance, ClearanceTable, InFlight, Toucher
-from unikv.arguments import check_ids, check_number
+from unikv.arguments import check_number, check_slots
 from unikv.device.port import Device, RowContent, RowMemoryDevice, Stream
 from unikv.errors import OwnershipError, Shortage
 
@@ -59,7 +59,7 @@ class RowResets:
         self._marked.discard(row)
 
     def take_marked(self) -> tuple[int, ...]:
-        """The marked rows, ascending, marked no more: whoever takes them resets them."""
+        """The marked rows, ascending, marked no more, since a launch resets them."""
         rows = self.marked()
         self._marked.clear()
         return rows
@@ -93,11 +93,13 @@ class RequestTable:
         resets: the rows whose memory no holder has had reset yet.
     """
 
-    __slots__ = ("_device", "_free", "_held", "_row_pages", "resets", "rows")
+    __slots__ = ("_device", "_free", "_held", "_id_end", "_row_pages", "resets", "rows")
 
-    def __init__(self, row_count: int, row_pages: int, device: Device) -> None:
+    def __init__(self, row_count: int, row_pages: int, id_count: int, device: Device) -> None:
+        """A table on `device`, every row free; the ids to be written are `[1, id_count]`."""
         self._device = device
         self._row_pages = row_pages
+        self._id_end = id_count + 1
         self._free = list(range(row_count - 1, -1, -1))
         self._held = bytearray(row_count)
         self.resets = RowResets()
@@ -154,13 +156,16 @@ class RequestTable:
     def append(self, row: int, ids: Sequence[int]) -> None:
         """Write `ids` behind what the row already names.
 
+        Whether an id is bound is not asked; that it exists is, since a kernel looks up the page map
+        with it.  0 is padding, and its page the sink.
+
         Order: enqueues a write of the row's device replica on the schedule stream.
 
         Raises:
             OwnershipError: if nobody holds the row, or it would grow past its end.
-            ArgumentError: if the row or an id is no int.
+            ArgumentError: if the row or an id is no int, or an id is outside the id space.
         """
-        check_ids("append", ids)
+        check_slots("append", ids, self._id_end)
         self._check_held(row, "append")
         entries = self.rows[row]
         if len(entries) + len(ids) > self._row_pages:
@@ -215,6 +220,8 @@ class RowMemory:
     def reset_new_rows(self, stream: Stream) -> tuple[int, ...]:
         """Reset every marked row, of this batch or not; the rows, which are clean from here on.
 
+        Where the device fails in that they stay marked, and the next launch resets them.
+
         Every launch calls it, after `stream` waits the schedule stream and before its first kernel.
         The wait puts it behind restores for earlier holders.  It runs outside any captured graph,
         which would reset the rows of its capture at every replay.  Forwards of earlier holders are
@@ -224,9 +231,12 @@ class RowMemory:
         Args:
             stream: the stream that forwards run on.
         """
-        rows = self._table.resets.take_marked()
+        resets = self._table.resets
+        rows = resets.marked()
         if rows:
             self._device.reset_rows(stream, rows)
+            # Not before: a row whose reset failed still has the memory of its previous holder.
+            resets.take_marked()
         return rows
 
     def save(self, row: int) -> RowContent:

@@ -77,7 +77,8 @@ class KVStorage:
         self.requests: RequestTable
         if invariants.level is InvariantLevel.OFF:
             self.chain = ChainAllocator(layout, device, clearance, waiter)
-            self.requests = RequestTable(layout.row_count, layout.row_pages, device)
+            ids = layout.bands[-1].id_count
+            self.requests = RequestTable(layout.row_count, layout.row_pages, ids, device)
         else:
             self.chain = CheckedChainAllocator(layout, device, invariants, clearance, waiter)
             self.requests = CheckedRequestTable(layout, device, invariants)

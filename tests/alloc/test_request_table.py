@@ -3,17 +3,18 @@
 import pytest
 
 from tests.alloc.small_chain import DiaryDevice, layout_of, tokens
-from unikv.errors import OwnershipError, Shortage
+from unikv.errors import ArgumentError, OwnershipError, Shortage
 from unikv.requests import RequestTable
 from unikv.storage import KVStorage
 
 LAYOUT = layout_of(44, 4, tokens("full"))  # four rows of eight pages
+ID_COUNT = LAYOUT.bands[-1].id_count
 
 
 def table() -> tuple[RequestTable, DiaryDevice]:
     """An empty table of four rows."""
     device = DiaryDevice(LAYOUT)
-    return RequestTable(LAYOUT.row_count, LAYOUT.row_pages, device), device
+    return RequestTable(LAYOUT.row_count, LAYOUT.row_pages, ID_COUNT, device), device
 
 
 def test_rows_are_handed_out_from_the_first() -> None:
@@ -86,6 +87,24 @@ def test_a_new_holder_finds_an_empty_row() -> None:
     rows.append(row, [5])
     rows.give_back(row)
     assert rows.rows[rows.take()] == []
+
+
+@pytest.mark.parametrize("wrong", [-1, ID_COUNT + 1])
+def test_an_id_that_no_take_answers_is_not_written(wrong: int) -> None:
+    rows, device = table()
+    row = rows.take()
+    allowed = rf"append: \[{wrong}\]; allowed: 0\.\.{ID_COUNT}"
+    with pytest.raises(ArgumentError, match=allowed):
+        rows.append(row, [1, wrong, ID_COUNT])
+    assert rows.rows[row] == []
+    assert device.calls == []
+
+
+def test_the_last_id_and_padding_are_written() -> None:
+    rows, device = table()
+    row = rows.take()
+    rows.append(row, [ID_COUNT, 0])
+    assert device.calls == [("row", 0, 0, (ID_COUNT, 0))]
 
 
 @pytest.mark.parametrize("row", [1, 4, -1])

@@ -25,16 +25,22 @@ class Race(AssertionError):
     """Two accesses that nothing orders."""
 
 
+class DriverError(Exception):
+    """What a device raises that has failed."""
+
+
 class RowDevice(StillDevice):
     """Rows as words that forwards have written, entries as ids, and a clock for each of the two.
 
     Attributes:
         memory: per row, what its forwards wrote since it was reset; None where nobody ever did.
         calls: kernels on row memory, in order.
+        is_failing: whether it refuses resets.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_failing = False
         self.clocks = Clocks()
         self.entries = SpaceClock("entries", ROWS)
         self.cells = SpaceClock("row memory", ROWS)
@@ -72,6 +78,8 @@ class RowDevice(StillDevice):
     def reset_rows(self, stream: Stream, rows: object) -> None:
         """Rows of no words."""
         assert isinstance(rows, tuple)
+        if self.is_failing:
+            raise DriverError(str(rows))
         self.calls.append(("reset", stream, rows))
         self.touch(stream, self.cells, rows, "writes")
         for row in rows:
@@ -96,7 +104,7 @@ class Rows:
 
     def __init__(self, clearance: ClearanceTable = CLEARANCE) -> None:
         self.device = RowDevice()
-        self.table = RequestTable(ROWS, 8, self.device)
+        self.table = RequestTable(ROWS, 8, 8, self.device)
         self.memory = RowMemory(self.table, self.device, clearance)
         self.expected: dict[int, Words] = {}
 
@@ -149,7 +157,7 @@ class Rows:
 
 
 def test_a_row_is_marked_when_it_is_handed_out() -> None:
-    table = RequestTable(2, 8, StillDevice())
+    table = RequestTable(2, 8, 8, StillDevice())
     assert table.state_of(0) is RowState.FREE
     row = table.take()
     assert table.state_of(row) is RowState.MARKED
@@ -170,6 +178,18 @@ def test_a_row_is_reset_once() -> None:
     rows.run(row)
     rows.run(row)
     assert rows.device.calls == [("reset", F, (row,))]
+
+
+def test_a_row_whose_reset_failed_is_reset_by_the_next_launch() -> None:
+    rows = Rows()
+    row = rows.take()
+    rows.device.is_failing = True
+    with pytest.raises(DriverError):
+        rows.reset()
+    assert rows.table.state_of(row) is RowState.MARKED
+    rows.device.is_failing = False
+    assert rows.memory.reset_new_rows(F) == (row,)
+    assert rows.table.state_of(row) is RowState.CLEAN
 
 
 def test_a_row_given_back_marked_is_not_reset() -> None:

@@ -250,6 +250,18 @@ def test_a_copy_is_dropped_once_and_loaded_no_more() -> None:
     engine.refused(OwnershipError, lambda: engine.tier.begin_load("l", copy))
 
 
+def test_a_second_drop_is_refused_until_another_backup_has_filled_the_slots() -> None:
+    engine = engine_of()
+    copy = engine.kept[0][0]
+    engine.drop(0)
+    assert engine.tier.begin_backup("b", [[3], [2, 3], [1, 2, 3]]) == copy
+    engine.refused(OwnershipError, lambda: engine.tier.drop(copy))
+    engine.device.host_wait(engine.tier.submit_backup("b"))
+    engine.refused(OwnershipError, lambda: engine.tier.drop(copy))
+    engine.tier.acknowledge("b")
+    engine.tier.drop(copy)  # it is the copy of `b`, as far as anybody can tell
+
+
 def test_a_copy_that_any_load_reads_is_not_dropped() -> None:
     engine = engine_of()
     first, second = begun(engine), engine.begin_load(*engine.kept[0])

@@ -1,5 +1,7 @@
 """State slots: what a forward does, what the tree takes, what goes back, and what is refused."""
 
+from collections.abc import Callable
+
 import pytest
 
 from unikv.cache.checkpoint_policy import CheckpointPolicy, CheckpointStrategy
@@ -334,6 +336,19 @@ def test_a_slot_is_filled_once() -> None:
     slots.filled(3)
     with pytest.raises(OwnershipError, match="filled: state slot 3 is written"):
         slots.filled(3)
+
+
+@pytest.mark.parametrize("wrong", [1.0, True])
+@pytest.mark.parametrize("call", [StateSlots.filled, StateSlots.drop, StateSlots.state_of])
+def test_what_only_compares_like_a_slot_is_none(
+    call: Callable[[StateSlots, object], object], wrong: object
+) -> None:
+    slots = StateSlots(CheckpointPolicy(NO_BUFFER, 0), 8)
+    slots.adopt(1, 4)
+    with pytest.raises(ArgumentError, match=f"the slot is {wrong}, a .*; allowed: an int"):
+        call(slots, wrong)
+    assert slots.state_of(1) == SlotState(Content.FILLING, 4, SINK)
+    assert slots.tree_slots() == (1,)
 
 
 def test_who_holds_slots_gets_none_filled() -> None:

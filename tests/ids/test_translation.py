@@ -56,6 +56,16 @@ def test_padding_is_written_to_the_sink() -> None:
     assert ids.slots(FULL).tolist()[2] == 0
 
 
+@pytest.mark.parametrize("layout", [LAYOUT, ENDS])
+def test_the_sink_has_one_slot_for_padding(layout: StorageLayout) -> None:
+    storage = built(layout)
+    end = layout.slots_per_page
+    for lost in range(1, end):
+        text = rf"writes: \[{lost}\], slots of id 0, .*; allowed: 0, .*, or {end}"
+        with pytest.raises(ArgumentError, match=text):
+            storage.ids.writes([0, lost, 0, end], [])
+
+
 def test_slots_are_handed_to_array_libraries_without_a_copy() -> None:
     slots = built().ids.writes([4, 5], []).slots(FULL)
     array = np.asarray(slots)

@@ -306,7 +306,7 @@ class CheckedRequestTable(RequestTable):
     __slots__ = ("_invariants", "_slots_per_page")
 
     def __init__(self, layout: StorageLayout, device: Device, invariants: Invariants) -> None:
-        super().__init__(layout.row_count, layout.row_pages, device)
+        super().__init__(layout.row_count, layout.row_pages, layout.bands[-1].id_count, device)
         self._invariants = invariants
         self._slots_per_page = layout.slots_per_page
 

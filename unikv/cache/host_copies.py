@@ -36,7 +36,7 @@ class Load:
         claim: what it fills; the ids of reserved pages name them once they are named.
         source: the host slots that it reads.
         reserved: per window band, pages that no id names yet.
-        events: after each layer group, once it is submitted.
+        events: after each layer group, once it is submitted; none if the device failed in that.
         number: of its use in the ledger, from 1; 0 until it is submitted.
     """
 

@@ -31,6 +31,10 @@ PerBand = Sequence[Sequence[int]]
 class HostCopy(NamedTuple):
     """Where pages are kept in host memory.
 
+    It names slots, as ids name pages, and not what is in them: slots that were dropped are filled
+    again by other backups, and then the same words are the copies of those.  So whoever drops a
+    copy forgets it, and every part of it.
+
     Attributes:
         slots: per band, host slots in the order of the ids that were backed up.
     """
@@ -60,8 +64,13 @@ class HostTier:
     `HostCopy` that it returned; a slot is read only after the backup that filled it is over.
 
     Every call that reaches the chain raises `StepOrderError` between launch and record of a step,
-    and each raises `ArgumentError` for a name that is no str.  A call that raises has changed
-    nothing.
+    and each raises `ArgumentError` for a name that is no str.  A call that raises one of these, or
+    what its own docstring lists, has changed nothing.
+
+    Any other exception is the device's own (see `Device`).  A submission in which a copy fails
+    counts as submitted: what the device took before is in the ledger, behind an event, so no page
+    or slot changes hands under it.  What it copied is worth nothing: acknowledge it, free the ids
+    of a load, drop what a backup kept.
 
     Attributes:
         memory: the host slots of every band.
@@ -121,11 +130,14 @@ class HostTier:
         check_held(self._chain.bands, backup.claim, f"copy {name!r}", "cancel it")
         pages = pages_of(self._chain.bands, backup.claim)
         self._order_backup(pages)
-        for band, (sources, slots) in enumerate(zip(pages, backup.target, strict=True)):
-            if sources:
-                self._device.copy_to_host(Stream.BACKUP, band, sources, slots)
-        event = self._device.record_event(Stream.BACKUP)
-        backup.number = self._chain.users.begin_backup(backup.claim.ids, event)
+        try:
+            for band, (sources, slots) in enumerate(zip(pages, backup.target, strict=True)):
+                if sources:
+                    self._device.copy_to_host(Stream.BACKUP, band, sources, slots)
+        finally:
+            # What a device took before it failed runs all the same.
+            event = self._device.record_event(Stream.BACKUP)
+            backup.number = self._chain.users.begin_backup(backup.claim.ids, event)
         return event
 
     # Loads -----------------------------------------------------------------------------------
@@ -199,14 +211,19 @@ class HostTier:
         if self._clearance[Toucher.LOAD_COPY, InFlight.SCHEDULE] is Clearance.WAIT_SCHEDULE:
             event = self._device.record_event(Stream.SCHEDULE)
             self._device.wait_event(Stream.LOAD, event)
-        events = []
-        for group in range(self._groups):
-            for band, (slots, targets) in enumerate(zip(load.source, pages, strict=True)):
-                if targets:
-                    self._device.copy_from_host(Stream.LOAD, band, group, slots, targets)
-            events.append(self._device.record_event(Stream.LOAD))
+        events: list[Event] = []
+        try:
+            for group in range(self._groups):
+                for band, (slots, targets) in enumerate(zip(load.source, pages, strict=True)):
+                    if targets:
+                        self._device.copy_from_host(Stream.LOAD, band, group, slots, targets)
+                events.append(self._device.record_event(Stream.LOAD))
+        finally:
+            # What a device took before it failed runs all the same.
+            is_whole = len(events) == self._groups
+            end = events[-1] if is_whole else self._device.record_event(Stream.LOAD)
+            load.number = self._chain.users.begin_load(load.claim.ids, end)
         load.events = tuple(events)
-        load.number = self._chain.users.begin_load(load.claim.ids, events[-1])
         return load.events
 
     def order_forward(self, stream: Stream, names: Sequence[str], layer_group: int) -> None:
@@ -217,7 +234,7 @@ class HostTier:
 
         Raises:
             HostTierError: if a load is not submitted, since then nothing could be waited for, or is
-                acknowledged or unknown.
+                acknowledged or unknown, or the device failed in its submission.
             ArgumentError: if there is no such group.
         """
         if type(layer_group) is not int or not 0 <= layer_group < self._groups:
@@ -291,7 +308,7 @@ class HostTier:
 
         Raises:
             OwnershipError: if its backup is not acknowledged, a load still reads it, or it was
-                dropped before.
+                dropped before and other backups have not filled all of its slots again.
             ArgumentError: as `begin_backup`, of slots.
         """
         self.memory.drop(self._slots_of("drop", copy))
@@ -329,12 +346,11 @@ class HostTier:
     def _submitted_load(self, name: str) -> Load:
         check_names("order_forward", name)
         load = self.copies.get(name)
-        if not isinstance(load, Load) or not load.number:
+        if not isinstance(load, Load) or not load.events:
+            loads = [n for n, c in self.copies.items() if isinstance(c, Load) and c.events]
             raise HostTierError(
-                f"order_forward: {name!r} is no load in flight; those are"
-                f" {listed([n for n in self.in_flight() if isinstance(self.copies[n], Load)])}:"
-                " submit a load before its readers are launched, and forget it when it is"
-                " acknowledged"
+                f"order_forward: {name!r} is no load in flight; those are {listed(loads)}: submit a"
+                " load before its readers are launched, and forget it when it is acknowledged"
             )
         return load
 

@@ -76,7 +76,9 @@ class StateSlots:
 
         Raises:
             OwnershipError: if nobody holds it.
+            ArgumentError: if the slot is no int.
         """
+        check_number("state_of", "the slot", slot)
         if slot not in self._states:
             raise OwnershipError(
                 f"state slot {slot}: nobody holds it; held are {len(self._states)} of"
@@ -184,7 +186,9 @@ class StateSlots:
 
         Raises:
             OwnershipError: if nobody holds the slot, or nothing fills it.
+            ArgumentError: if the slot is no int.
         """
+        check_number("filled", "the slot", slot)
         state = self.state_of(slot)
         if state.content is not Content.FILLING:
             raise OwnershipError(
@@ -348,7 +352,9 @@ class StateSlots:
 
         Raises:
             OwnershipError: if it is not the tree's, or a slot is still to resume from it.
+            ArgumentError: if the slot is no int.
         """
+        check_number("drop", "the slot", slot)
         if slot not in self._tree:
             raise OwnershipError(
                 f"state slot {slot}: drop, but the tree does not hold it; it has {len(self._tree)}"

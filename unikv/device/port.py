@@ -89,6 +89,13 @@ class Device(Protocol):
     Order: every method but `host_wait` enqueues and returns at once.  Kernels run in order on their
     stream; only `wait_event` orders one stream behind another.
 
+    Failure: a method raises if it has failed, and has enqueued nothing then.  That is no refusal:
+    the call of the allocator ends half-way.  What it enqueued before runs, and no page or host slot
+    is handed out under that, as long as events can still be recorded.  Pages and ids that it had
+    taken stay out of use, named to nobody, and maps may lack what the host has written, which an
+    audit reports in part.  So launch and take nothing more, let what runs end, and build another
+    storage.
+
     Attributes:
         has_streams: whether streams are queues of their own that events order.  A device where
             everything runs at once is refused when a storage is built.

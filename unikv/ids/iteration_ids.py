@@ -9,7 +9,7 @@ for may be read, as the sink; written it must never be, since its KV would be lo
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from operator import add
 
 from unikv.errors import OwnershipError, listed
@@ -43,7 +43,11 @@ class IterationIds:
 
 
 def write_slots(
-    units: UnitIds, tokens: Sequence[int], pages: Sequence[int], page_slots: int
+    units: UnitIds,
+    tokens: Sequence[int],
+    pages: Sequence[int],
+    named: Collection[int],
+    page_slots: int,
 ) -> array[int]:
     """Physical slots of one band.
 
@@ -51,13 +55,14 @@ def write_slots(
         units: the band's map.
         tokens: virtual slot of each token, 0 for padding.
         pages: virtual page of each, `token // page_slots`.
+        named: each of these once; page 0 among them is padding's.
         page_slots: slots of one page.
 
     Raises:
         OwnershipError: naming band and ids, if a token has no page in this band.
     """
     forward = units.forward
-    distance = {page: (forward[page] - page) * page_slots for page in set(pages)}
+    distance = {page: (forward[page] - page) * page_slots for page in named}
     lost = sorted(page for page in distance if page and not forward[page])
     if lost:
         raise OwnershipError(

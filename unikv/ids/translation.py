@@ -7,9 +7,11 @@ the ids are for, and whether a step is in flight, is not known here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import countOf
 
 from unikv.arguments import check_slots
 from unikv.device.port import BandLayout
+from unikv.errors import ArgumentError, listed
 from unikv.ids.iteration_ids import IterationIds, write_slots
 from unikv.ids.move_epochs import MoveEpochs
 from unikv.ids.runner_ids import Batch, RunnerIds
@@ -42,23 +44,32 @@ class Translation:
         """Physical slots that one iteration writes.
 
         Args:
-            tokens: virtual slot of each new token, `id * slots_per_page + offset`; 0 is padding.
+            tokens: virtual slot of each new token, `id * slots_per_page + offset`; 0 is padding,
+                and the one slot of id 0 that is written.
             slots: state slots that are written; 0 is padding.
 
         Raises:
             OwnershipError: if a band has no page for a token or slot.
-            ArgumentError: for what is no slot of the id space.
+            ArgumentError: for what is no slot of the id space, and for one of id 0 but padding.
         """
         size = self._page_slots
         check_slots("writes", tokens, self._token_end * size)
         check_slots("writes", slots, self._state_end)
         pages = [token // size for token in tokens]
+        named = set(pages)
+        if 0 in named and pages.count(0) != countOf(tokens, 0):
+            wrong = sorted({token for token in tokens if 0 < token < size})
+            raise ArgumentError(
+                f"writes: {listed(wrong)}, slots of id 0, the sink, where what is written is lost;"
+                f" allowed: 0, which is padding, or {size} and above"
+            )
+        states = set(slots)
         found = []
         for index, units in enumerate(self._maps):
             if self._holds_state(index):
-                found.append(write_slots(units, slots, slots, 1))
+                found.append(write_slots(units, slots, slots, states, 1))
             else:
-                found.append(write_slots(units, tokens, pages, size))
+                found.append(write_slots(units, tokens, pages, named, size))
         return IterationIds(MoveEpochs(self._maps), found)
 
     def reads(self, rows: Sequence[Sequence[int]], slots: Sequence[Sequence[int]]) -> RunnerIds:
