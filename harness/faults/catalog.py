@@ -29,6 +29,7 @@ from harness.faults import (
     row_memory,
     rows,
     scheduler,
+    several_bands,
     state_slots,
     steps,
     streams,
@@ -64,6 +65,7 @@ FAULTS: Mapping[str, Fault] = {
         gates,
         network,
         quarantine,
+        several_bands,
         calls,
     )
     for fault in part.FAULTS

@@ -109,13 +109,21 @@ class _ShiftsInOneBatch(PageMover):
         return len(live)
 
 
-class _RealizesUnwaited(Relief):
+class RealizesUnwaited(Relief):
+    """Carries a layout out without a wait; what is built on it waits, and does something else."""
+
     __slots__ = ()
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
-        self._carry_out(spans, move_order(view, spans))
+        self.carry_out(spans, move_order(view, spans))
 
-    def _carry_out(self, spans: Spans, order: Sequence[int]) -> None:
+    def wait_for_steps(self) -> None:
+        """Put the schedule stream behind every step."""
+        if self._steps.wait(self._steps.newest):
+            self._reclaim.writes_retired()
+
+    def carry_out(self, spans: Spans, order: Sequence[int]) -> None:
+        """Copy band by band in this order, and let each have its new span."""
         plans = [plan_relocation(band, span) for band, span in zip(self._bands, spans, strict=True)]
         last = len(self._bands) - 1
         for index in order:
@@ -128,13 +136,12 @@ class _RealizesUnwaited(Relief):
             band.relocate(*spans[index], moves.targets)
 
 
-class _RealizesBackwards(_RealizesUnwaited):
+class _RealizesBackwards(RealizesUnwaited):
     __slots__ = ()
 
     def _realize(self, view: ChainView, spans: Spans) -> None:
-        if self._steps.wait(self._steps.newest):
-            self._reclaim.writes_retired()
-        self._carry_out(spans, tuple(reversed(move_order(view, spans))))
+        self.wait_for_steps()
+        self.carry_out(spans, tuple(reversed(move_order(view, spans))))
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -177,7 +184,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         id="relocation-without-wait",
         planted="relocating a float waits neither for its writers nor for the newest step",
-        plant=both(in_mover(_WaitsInEndsOnly), in_relief(_RealizesUnwaited)),
+        plant=both(in_mover(_WaitsInEndsOnly), in_relief(RealizesUnwaited)),
         checks=("ordering", "ledger"),
         scenario="hybrid",
         rows=("B05",),
@@ -189,7 +196,7 @@ FAULTS: tuple[Fault, ...] = (
         id="relief-copies-without-wait",
         planted="a relief copies without waiting for the newest step, so that its sources are"
         " claimed while a forward still reads them",
-        plant=in_relief(_RealizesUnwaited),
+        plant=in_relief(RealizesUnwaited),
         checks=("ordering", "ledger"),
         scenario="hybrid",
         ablates="edge S <- newest recorded step (relief)",
