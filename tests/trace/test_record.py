@@ -2,26 +2,30 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.alloc.small_chain import layout_of, states, tokens, window
 from tests.trace.stories import STORED, STORIES, tell
 from unikv.alloc.async_users import AsyncUsers
 from unikv.alloc.chain import ChainAllocator
-from unikv.cache.host_tier import HostTier
-from unikv.device.port import Stream
+from unikv.cache.host_tier import HostCopy, HostTier
+from unikv.device.port import HostLayout, Stream
 from unikv.errors import ArgumentError, OwnershipError, Shortage, StepOrderError, TraceError
 from unikv.ids.translation import Translation
 from unikv.requests import RequestTable
 from unikv.trace.calls import CALLS, Part, plain
 from unikv.trace.lines import MAX_LINE_BYTES, encode_header
 from unikv.trace.record import KEPT_EVENTS, Recorder, record
+from unikv.trace.replay import replay
 from unikv.trace.still_device import build_still
 
 LAYOUT = layout_of(104, 8, states("state", 8), window("window"), tokens("full"))
+TIERED = LAYOUT._replace(host=(HostLayout(64, (2,)),))
 STATE, WINDOW, FULL = range(3)
 READING = {"statistics", "free_count", "row_pages", "free_rows", "held_rows", "rows"}
 READING |= {"state_of", "resets"}
@@ -185,6 +189,43 @@ def test_a_line_that_no_trace_can_hold_is_refused() -> None:
     storage, _ = recorder()
     with pytest.raises(TraceError, match=f"a trace takes {MAX_LINE_BYTES}"):
         storage.chain.translate(FULL, [10**14] * (MAX_LINE_BYTES // 15))
+
+
+def copied(storage: Any) -> HostCopy:
+    """A backup of one page, which is over."""
+    copy: HostCopy = storage.host.begin_backup("b", [[], [], storage.chain.take(1, 0).ids])
+    storage.host.submit_backup("b")
+    storage.host.acknowledge("b")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda s: s.chain.free(np.array([1])), r"chain\.free .* is a ndarray"),
+        (lambda s: s.chain.free([np.int64(1)]), r"chain\.free .* is a int64"),
+        (lambda s: s.chain.free([Stream.FORWARD]), r"chain\.free .* is a Stream"),
+        (lambda s: s.chain.free(unit for unit in [1]), r"chain\.free .* is a generator"),
+        (lambda s: s.chain.take(np.int64(1), 0), r"chain\.take .* is a int64"),
+        (lambda s: s.chain.take(Stream.FORWARD, 0), r"chain\.take .* is a Stream"),
+        (lambda s: s.users.release(np.str_("b")), r"users\.release .* is a str_"),
+        (lambda s: s.host.drop(tuple(copied(s))), r"host\.drop .* a HostCopy, as begin_backup"),
+        (lambda s: s.host.begin_load("l", [[], [], []]), r"host\.begin_load .* a HostCopy, as"),
+        (lambda s: s.host.order_forward(9, [], 0), r"host\.order_forward args: .*enum value 9"),
+    ],
+)
+def test_what_would_be_read_back_as_something_else_is_refused(
+    tmp_path: Path, wrong: Callable[[Any], object], words: str
+) -> None:
+    path = tmp_path / "wrong.jsonl"
+    with record(build_still(TIERED), path) as storage:
+        storage.chain.take(1, 0)
+        with pytest.raises(TraceError, match=words):
+            wrong(storage)
+        assert storage.host is not None
+        storage.host.order_forward(Stream.FORWARD, [], 0)
+        assert storage.chain.take(1, 0).ids
+    assert list(replay(path)) == []
 
 
 def test_a_layout_that_could_not_be_read_back_is_refused() -> None:

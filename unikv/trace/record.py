@@ -27,8 +27,8 @@ from unikv.trace.calls import (
     Part,
     error_name,
     part_of,
-    plain,
     plain_answer,
+    plain_arguments,
 )
 from unikv.trace.lines import checked_arguments, encode_call, encode_header
 
@@ -141,7 +141,7 @@ class Recorder:
         for _ in kind.events:
             values[1] = self._number_of(values[1])
         try:
-            arguments = tuple(plain(value) for value in values)
+            arguments = plain_arguments(kind, values)
         except TypeError as error:
             raise TraceError(f"{kind.name} cannot be recorded: {error}") from error
         return checked_arguments(Call(kind, arguments))
