@@ -12,6 +12,7 @@ import pytest
 from tests.alloc.small_chain import layout_of, states, tokens, window
 from tests.trace.stories import STORED, STORIES, tell
 from unikv.alloc.async_users import AsyncUsers
+from unikv.alloc.audit import Lengths
 from unikv.alloc.chain import ChainAllocator
 from unikv.cache.host_tier import HostCopy, HostTier
 from unikv.device.port import HostLayout, Stream
@@ -189,6 +190,15 @@ def test_a_line_that_no_trace_can_hold_is_refused() -> None:
     storage, _ = recorder()
     with pytest.raises(TraceError, match=f"a trace takes {MAX_LINE_BYTES}"):
         storage.chain.translate(FULL, [10**14] * (MAX_LINE_BYTES // 15))
+
+
+def test_requests_can_be_audited() -> None:
+    storage, _ = recorder()
+    row = storage.requests.take()
+    lengths = {row: Lengths(committed=2, allocated=1)}
+    found = storage.audit(lengths)
+    assert [finding.invariant.name for finding in found] == ["requests.length_bounds"]
+    assert found == storage.storage.audit(lengths)
 
 
 def copied(storage: Any) -> HostCopy:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from unikv.alloc.audit import NO_LENGTHS, Lengths
 from unikv.alloc.invariants import Finding
 from unikv.alloc.statistics import Statistics
 from unikv.device.port import Event
@@ -107,9 +108,9 @@ class Recorder:
         out.write(encode_header(storage.layout, why))
         out.flush()
 
-    def audit(self) -> list[Finding]:
+    def audit(self, lengths: Mapping[int, Lengths] = NO_LENGTHS) -> list[Finding]:
         """As `KVStorage.audit`; it changes nothing and is not recorded."""
-        return self.storage.audit()
+        return self.storage.audit(lengths)
 
     def statistics(self) -> Statistics:
         """As `KVStorage.statistics`; it changes nothing and is not recorded."""
