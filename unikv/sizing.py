@@ -22,6 +22,7 @@ from typing import NamedTuple, assert_never
 
 from unikv.alloc.pricing import feasible, most_pages
 from unikv.alloc.snapshot import BandView, ChainView
+from unikv.arguments import check_figure, check_int
 from unikv.errors import SizingError
 from unikv.memory.arena import Arena
 from unikv.plan import KVStoragePlan, Placement, SubPool, SubPoolKind
@@ -48,9 +49,12 @@ ROW_ENTRY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class StateSlots:
-    """So many state slots; a budget that cannot hold them is refused."""
+    """So many state slots: a `SizingError` if that is no int, or the budget cannot hold them."""
 
     count: int
+
+    def __post_init__(self) -> None:
+        check_int(SizingError, "StateSlots: count", self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,13 @@ class StateShare:
     It yields twice: upward to the slots, and downward to the window rows, of one request.
 
     Raises:
-        SizingError: if the percentage is outside 1..99.
+        SizingError: if the percentage is no int of 1..99.
     """
 
     percent: int
 
     def __post_init__(self) -> None:
+        check_int(SizingError, "StateShare: percent", self.percent)
         if not 1 <= self.percent <= 99:
             raise SizingError(f"StateShare: percent is {self.percent}; allowed: 1 to 99")
 
@@ -94,15 +99,10 @@ class StorageBudget:
     state: StateSlots | StateShare | None = None
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("total_bytes", self.total_bytes, 0),
-            ("row_count", self.row_count, 1),
-            ("row_tokens", self.row_tokens, 1),
-            ("row_scratch_bytes", self.row_scratch_bytes, 0),
-            ("scratch_bytes", self.scratch_bytes, 0),
-        ):
-            if value < least:
-                raise SizingError(f"StorageBudget: {name} is {value}; allowed: {least} or more")
+        for name in ("total_bytes", "row_scratch_bytes", "scratch_bytes"):
+            check_figure(SizingError, f"StorageBudget: {name}", getattr(self, name), 0)
+        for name in ("row_count", "row_tokens"):
+            check_figure(SizingError, f"StorageBudget: {name}", getattr(self, name), 1)
 
 
 class ByteTerm(NamedTuple):
