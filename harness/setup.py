@@ -27,7 +27,7 @@ from harness.scenario import (
 from unikv.cache.checkpoint_policy import CheckpointPolicy, CheckpointStrategy
 from unikv.errors import ArgumentError, BuildError
 from unikv.geometry import MHA
-from unikv.layout_rules import check_layout
+from unikv.layout_rules import check_layout, least_pair_bytes
 from unikv.plan import KVStoragePlan, SubPoolKind, plan_kv_storage
 
 
@@ -155,7 +155,10 @@ def _draw_host(
     ends = (0, len(page_bytes) - 1)
     low, high = (plan.sub_pools[index].geometry for index in ends)
     shared = len(page_bytes) > 1 and isinstance(low, MHA) and isinstance(high, MHA)
-    parts = [HostSetup(total_bytes=2 * each, bands=ends)] if shared else []
+    parts = []
+    if shared:
+        least = least_pair_bytes(page_bytes[0], page_bytes[-1])
+        parts.append(HostSetup(total_bytes=max(2 * each, least), bands=ends))
     for band, size in enumerate(page_bytes):
         if not shared or band not in ends:
             parts.append(HostSetup(total_bytes=max(each, size), bands=(band,)))

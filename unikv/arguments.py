@@ -1,4 +1,4 @@
-"""What the calls of a storage refuse from their callers, before anything is touched.
+"""What the calls and the descriptions of a storage refuse, before anything is touched.
 
 A wrong type would not fail where it enters: `True` counts and indexes like 1, 1.0 compares like it,
 and every comparison with NaN is false.  So the exact type is asked, by scans that run in C and cost
@@ -11,7 +11,29 @@ from collections.abc import Collection, Sequence
 from operator import countOf
 from reprlib import repr as short
 
-from unikv.errors import LISTED, ArgumentError, listed
+from unikv.errors import LISTED, ArgumentError, UnikvError, listed
+
+
+def check_int(error: type[UnikvError], what: str, value: int) -> None:
+    """Refuse a figure of a model, a budget or a layout that is no int.
+
+    Args:
+        error: what the place raises.
+        what: the place and the figure's name, for the text.
+        value: the figure.
+
+    Raises:
+        UnikvError: of the type `error`.
+    """
+    if type(value) is not int:
+        raise error(f"{what} is {short(value)}, a {type(value).__name__}; allowed: an int")
+
+
+def check_figure(error: type[UnikvError], what: str, value: int, least: int) -> None:
+    """As `check_int`, and refuse a figure below `least`."""
+    check_int(error, what, value)
+    if value < least:
+        raise error(f"{what} is {value}; allowed: {least} or more")
 
 
 def check_counts(call: str, counts: Sequence[int]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unikv.arguments import check_figure, check_int
 from unikv.errors import SizingError
 
 __all__ = ["StateShare", "StateSlots", "StorageBudget"]
@@ -14,9 +15,16 @@ __all__ = ["StateShare", "StateSlots", "StorageBudget"]
 
 @dataclass(frozen=True, slots=True)
 class StateSlots:
-    """So many state slots; a budget that cannot hold them is refused."""
+    """So many state slots; a budget that cannot hold them is refused.
+
+    Raises:
+        SizingError: if the count is no int.
+    """
 
     count: int
+
+    def __post_init__(self) -> None:
+        check_int(SizingError, "StateSlots: count", self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +34,13 @@ class StateShare:
     It yields twice: upward to the slots, and downward to the window rows, of one request.
 
     Raises:
-        SizingError: if the percentage is outside 1..99.
+        SizingError: if the percentage is no int of 1..99.
     """
 
     percent: int
 
     def __post_init__(self) -> None:
+        check_int(SizingError, "StateShare: percent", self.percent)
         if not 1 <= self.percent <= 99:
             raise SizingError(f"StateShare: percent is {self.percent}; allowed: 1 to 99")
 
@@ -60,12 +69,7 @@ class StorageBudget:
     state: StateSlots | StateShare | None = None
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("total_bytes", self.total_bytes, 0),
-            ("row_count", self.row_count, 1),
-            ("row_tokens", self.row_tokens, 1),
-            ("row_scratch_bytes", self.row_scratch_bytes, 0),
-            ("scratch_bytes", self.scratch_bytes, 0),
-        ):
-            if value < least:
-                raise SizingError(f"StorageBudget: {name} is {value}; allowed: {least} or more")
+        for name in ("total_bytes", "row_scratch_bytes", "scratch_bytes"):
+            check_figure(SizingError, f"StorageBudget: {name}", getattr(self, name), 0)
+        for name in ("row_count", "row_tokens"):
+            check_figure(SizingError, f"StorageBudget: {name}", getattr(self, name), 1)

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from unikv.alloc.chain import NO_TRANSFERS
 from unikv.alloc.signals import TransferWaiter
+from unikv.arguments import check_figure
 from unikv.device.port import BandLayout, Device, HostLayout, StorageLayout
 from unikv.errors import BuildError
 from unikv.geometry import MHA
@@ -61,10 +62,11 @@ def storage_layout(plan: KVStoragePlan, size: KVStorageSize, host_bytes: int = 0
     share their part if both hold keys and values of heads; every other band has a part of its own.
 
     Raises:
-        BuildError: if `size` is not of `plan`; if `host_bytes` is below 0, or some band would not
-            find room for one page.
+        BuildError: if `size` is not of `plan`; if `host_bytes` is no int of 0 or more, or some band
+            would not find room for one page.
     """
     _refuse_foreign_size(plan, size)
+    check_figure(BuildError, "host_bytes", host_bytes, 0)
     arena = Arena(size.sink_bytes, size.arena_bytes)
     return StorageLayout(
         sink_bytes=size.sink_bytes,

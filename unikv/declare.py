@@ -17,6 +17,7 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from unikv.arguments import check_figure
 from unikv.errors import DeclarationError
 from unikv.geometry import MHA, MLA, DType, Geometry, StateGeometry, StateTensor
 
@@ -265,10 +266,7 @@ class _Figure(NamedTuple):
 
 
 def _check_figure(place: str, figure: _Figure) -> None:
-    if figure.value < figure.least:
-        raise DeclarationError(
-            f"{place}: {figure.name} is {figure.value}; allowed: {figure.least} or more"
-        )
+    check_figure(DeclarationError, f"{place}: {figure.name}", figure.value, figure.least)
 
 
 def _geometry_figures(geometry: Geometry) -> Iterator[_Figure]:

@@ -6,6 +6,7 @@ here, before anything is built on it.
 
 from __future__ import annotations
 
+from unikv.arguments import check_figure
 from unikv.device.port import StorageLayout
 from unikv.errors import BuildError
 
@@ -18,7 +19,7 @@ def check_layout(layout: StorageLayout) -> None:
     """
     if not layout.bands:
         raise BuildError("layout.bands is empty; allowed: one band or more, the owner last")
-    for name in ("sink_bytes", "row_count", "row_pages", "slots_per_page"):
+    for name in ("sink_bytes", "total_bytes", "row_count", "row_pages", "slots_per_page"):
         _at_least_one(f"layout.{name}", getattr(layout, name))
     if layout.total_bytes <= layout.sink_bytes:
         raise BuildError(
@@ -91,12 +92,14 @@ def _check_host(layout: StorageLayout) -> None:
     placed: list[int] = []
     for index, backing in enumerate(layout.host):
         bands = backing.bands
+        ints = all(type(band) is int for band in bands)
         pair = last > 0 and bands == (0, last)
-        if not pair and not (len(bands) == 1 and 0 <= bands[0] <= last):
+        if not ints or (not pair and not (len(bands) == 1 and 0 <= bands[0] <= last)):
             raise BuildError(
                 f"layout.host[{index}].bands is {bands}; allowed: one band of 0..{last}, or both"
                 f" ends of the chain, {(0, last)}"
             )
+        _at_least_one(f"layout.host[{index}].total_bytes", backing.total_bytes)
         sizes = [layout.bands[band].page_bytes for band in bands]
         least = least_pair_bytes(*sizes) if pair else sizes[0]
         if backing.total_bytes < least:
@@ -112,5 +115,4 @@ def _check_host(layout: StorageLayout) -> None:
 
 
 def _at_least_one(field: str, value: int) -> None:
-    if value < 1:
-        raise BuildError(f"{field} is {value}; allowed: 1 or more")
+    check_figure(BuildError, field, value, 1)

@@ -15,6 +15,7 @@ from enum import Enum
 from itertools import groupby
 from typing import NamedTuple, assert_never
 
+from unikv.arguments import check_figure
 from unikv.declare import (
     FullLifetime,
     Geometry,
@@ -135,15 +136,12 @@ def plan_kv_storage(declaration: ModelDeclaration, page_size: int) -> KVStorageP
         A plan in which each part of each layer belongs to exactly one sub-pool.
 
     Raises:
-        PlanError: if the page size is below one token; if no target layer has full
+        PlanError: if the page size is no int of one token or more; if no target layer has full
             attention; if two geometries, or two checkpoint intervals, would share a
             sub-pool; if a draft has state where the target has no state with a
             checkpoint policy.  The message names the model and the layers.
     """
-    if page_size < 1:
-        raise PlanError(
-            f"{declaration.name}: page_size is {page_size} tokens; allowed: 1 token or more"
-        )
+    check_figure(PlanError, f"{declaration.name}: page_size in tokens", page_size, 1)
     members = tuple(_members(declaration))
     _refuse_missing_owner(declaration.name, members)
     _refuse_unplaced_draft_state(declaration.name, members)

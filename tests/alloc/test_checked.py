@@ -24,10 +24,11 @@ from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.invariants import InvariantLevel, Invariants
 from unikv.alloc.relief import Relief
 from unikv.alloc.witness import HARMLESS, RULES
-from unikv.device.port import StorageLayout
+from unikv.device.port import StorageLayout, Stream
 from unikv.errors import InvariantError, OwnershipError, StepOrderError
 from unikv.ids.translation import Translation
 from unikv.requests import RequestTable
+from unikv.trace.still_device import StillDevice
 
 LAYOUT = layout_of(52, 4, states("state"), window("window"), tokens("full"))
 STATE, WINDOW, FULL = range(3)
@@ -196,10 +197,14 @@ def test_a_refusal_of_a_sound_allocator_stays_what_it_is() -> None:
 
 
 class Peers:
-    """Transfers that end as soon as somebody waits for them."""
+    """Transfers that end as soon as somebody waits for them, and are isolated at that."""
+
+    chain: ChainAllocator
 
     def wait(self, names: Sequence[str]) -> None:
-        """They are over."""
+        """They are over; the call that says so is made inside another one."""
+        for name in names:
+            self.chain.users.isolate(name)
 
 
 class SettlesFirst(Relief):
@@ -212,10 +217,22 @@ class SettlesFirst(Relief):
         super()._end_transfers(demand)
 
 
+class WaitsAgain(Relief):
+    """A relief that lets a stream wait before the host waits for the second time."""
+
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        super()._end_transfers(demand)
+        self._reclaim.settle_all()
+        super()._end_transfers(demand)
+
+
 def relieved(relief: type[Relief]) -> None:
     """Slots take the place of a float whose page is being sent, under a running step."""
     device, strict = DiaryDevice(LAYOUT), Invariants(InvariantLevel.STRICT)
-    chain = CheckedChainAllocator(LAYOUT, device, strict, waiter=Peers())
+    peers = Peers()
+    peers.chain = chain = CheckedChainAllocator(LAYOUT, device, strict, waiter=peers)
     chain.relief.__class__ = relief
     chain.take(2, 2)
     chain.take(0, 3)
@@ -229,6 +246,19 @@ def test_a_wait_for_transfers_is_a_host_read() -> None:
     relieved(Relief)
     with pytest.raises(InvariantError, match=r"operation\.read_after_wait: .*wait for transfers"):
         relieved(SettlesFirst)
+
+
+def test_a_call_inside_another_one_ends_no_rule_of_the_outer_one() -> None:
+    with pytest.raises(InvariantError, match=r"read_after_wait: call take: wait for transfers"):
+        relieved(WaitsAgain)
+
+
+def test_waits_of_the_engine_between_calls_are_its_own_affair() -> None:
+    chain = CheckedChainAllocator(LAYOUT, StillDevice(), Invariants(InvariantLevel.STRICT))
+    event = chain.device.record_event(Stream.FORWARD)
+    chain.device.wait_event(Stream.SCHEDULE, event)
+    chain.device.host_wait(event)
+    assert chain.take(0, 1).slots == [1]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,12 @@ def test_a_shipped_scenario_draws_setups_that_a_case_may_hold(name: str) -> None
         assert msgspec.json.decode(msgspec.json.encode(setup), type=Setup) == setup
 
 
+def test_host_memory_that_two_bands_share_has_room_for_a_page_of_each() -> None:
+    family = scenario("windows")
+    for seed in range(600):
+        check_setup(draw_setup(family, SeedChoices(seed)), f"seed {seed}")
+
+
 @pytest.mark.parametrize("name", ["smoke", "hybrid"])
 def test_a_setup_is_a_function_of_the_choices(name: str) -> None:
     first = draw_setup(scenario(name), SeedChoices(3))

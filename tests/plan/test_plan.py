@@ -190,7 +190,7 @@ def test_state_without_checkpoints_is_planned_for_a_target() -> None:
 
 
 def test_a_page_of_less_than_a_token_is_refused() -> None:
-    assert_refused("m: page_size is 0 tokens; allowed: 1 token or more", full(), page_size=0)
+    assert_refused("m: page_size in tokens is 0; allowed: 1 or more", full(), page_size=0)
 
 
 def test_a_model_without_full_attention_is_refused() -> None:

@@ -1,27 +1,35 @@
 """A recorder: the same answers as its storage, and every call on a line."""
 
+import errno
 import io
 import json
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.alloc.small_chain import layout_of, states, tokens, window
 from tests.trace.stories import STORED, STORIES, tell
 from unikv.alloc.async_users import AsyncUsers
+from unikv.alloc.audit import Lengths
 from unikv.alloc.chain import ChainAllocator
-from unikv.cache.host_tier import HostTier
-from unikv.device.port import Stream
+from unikv.cache.host_tier import HostCopy, HostTier
+from unikv.device.port import BandLayout, HostLayout, StorageLayout, Stream
 from unikv.errors import ArgumentError, OwnershipError, Shortage, StepOrderError, TraceError
 from unikv.ids.translation import Translation
 from unikv.requests import RequestTable
 from unikv.trace.calls import CALLS, Part, plain
-from unikv.trace.lines import MAX_LINE_BYTES, encode_header
+from unikv.trace.lines import MAX_ARGUMENT_BYTES, MAX_ROW_ENTRIES, Trace, encode_header
 from unikv.trace.record import KEPT_EVENTS, Recorder, record
+from unikv.trace.replay import replay
 from unikv.trace.still_device import build_still
 
 LAYOUT = layout_of(104, 8, states("state", 8), window("window"), tokens("full"))
+TIERED = LAYOUT._replace(host=(HostLayout(64, (2,)),))
 STATE, WINDOW, FULL = range(3)
 READING = {"statistics", "free_count", "row_pages", "free_rows", "held_rows", "rows"}
 READING |= {"state_of", "resets"}
@@ -31,6 +39,41 @@ def recorder() -> tuple[Recorder, io.BytesIO]:
     """A recorder on an empty storage, and what it writes to."""
     out = io.BytesIO()
     return Recorder(build_still(LAYOUT), out), out
+
+
+class FullDisk(io.BytesIO):
+    """Takes the header and no line behind it."""
+
+    def write(self, line: Any) -> int:
+        """All of the header, and nothing more."""
+        if self.tell():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(line)
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file of this process grows beyond `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def take_on_a_full_disk(path: Path, size: int, *pages: int) -> None:
+    """Takes, each with an answer, into a trace that may not grow beyond `size` bytes."""
+    with files_of_at_most(size), record(build_still(LAYOUT), path) as storage:
+        for count in pages:
+            assert len(storage.chain.take(count, 0).ids) == count
+
+
+def long_recorder() -> tuple[Recorder, io.BytesIO]:
+    """A recorder on an empty storage with more ids than a line can hold."""
+    out = io.BytesIO()
+    band = BandLayout("full", 4, 1, 250_000, mints=True, zeroed=True)
+    return Recorder(build_still(StorageLayout(4, 1_000_004, (band,), 1, 1, 1)), out), out
 
 
 def lines(out: io.BytesIO) -> list[dict[str, Any]]:
@@ -181,10 +224,160 @@ def test_a_call_that_no_trace_can_hold_is_not_made() -> None:
     assert lines(out) == []
 
 
-def test_a_line_that_no_trace_can_hold_is_refused() -> None:
+def test_ids_that_no_line_can_hold_stay_live() -> None:
+    storage, out = long_recorder()
+    ids = storage.storage.chain.take(200_000, 0).ids
+    with pytest.raises(TraceError, match=rf"chain\.free: .* a trace takes {MAX_ARGUMENT_BYTES}"):
+        storage.chain.free(ids)
+    assert storage.storage.chain.owner.live == 200_000
+    storage.chain.free(ids[:1])
+    assert [line["args"] for line in lines(out)] == [[[1]]]
+
+
+def test_ids_that_no_line_can_hold_are_answered() -> None:
+    storage, out = long_recorder()
+    assert storage.chain.take(1, 0).ids == [1]
+    assert len(storage.chain.take(200_000, 0).ids) == 200_000
+    assert len(lines(out)) == 1
+
+
+def test_no_call_is_made_behind_one_that_the_trace_lacks() -> None:
+    storage, out = long_recorder()
+    storage.chain.take(200_000, 0)
+    for _ in range(2):
+        with pytest.raises(
+            TraceError, match=r"chain\.take: its line has \d+ bytes; .* with 0 in it"
+        ):
+            storage.chain.free([1])
+    assert storage.storage.chain.owner.live == 200_000
+    assert lines(out) == []
+    with pytest.raises(TraceError, match=r"chain\.take: its line has"):
+        storage.check_complete()
+
+
+def test_an_answer_is_not_lost_with_its_line() -> None:
+    storage = Recorder(build_still(LAYOUT), FullDisk())
+    assert storage.chain.take(1, 0).ids == [1]
+    with pytest.raises(TraceError, match=r"chain\.take: .*No space left on device"):
+        storage.chain.take(1, 0)
+    assert storage.storage.chain.owner.live == 1
+
+
+def test_an_error_is_not_lost_with_its_line() -> None:
+    storage = Recorder(build_still(LAYOUT), FullDisk())
+    with pytest.raises(OwnershipError):
+        storage.chain.free([3])
+    with pytest.raises(TraceError, match=r"chain\.free: .*No space left on device"):
+        storage.check_complete()
+
+
+def test_an_error_that_no_trace_can_hold_ends_the_recording(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage, out = recorder()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("launch failed")
+
+    monkeypatch.setattr(type(storage.storage.chain.device), "zero_pages", fail)
+    with pytest.raises(RuntimeError):
+        storage.chain.take(1, 0)
+    with pytest.raises(TraceError, match=r"chain\.take raised RuntimeError"):
+        storage.chain.fits(1, 0)
+    assert lines(out) == []
+
+
+def test_a_trace_on_a_full_disk_is_readable_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "full.jsonl"
+    header = len(encode_header(LAYOUT, ""))
+    # Room for one whole line, and for a part of the next one.
+    with pytest.raises(TraceError, match=r"chain\.take: .*File too large.* with 1 in it"):
+        take_on_a_full_disk(path, header + 80, 1, 1)
+    assert [call.outcome.answer for call in Trace(path).calls()] == [[[1], []]]
+
+
+def test_an_error_of_the_block_tells_of_a_call_that_the_trace_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "full.jsonl"
+    with pytest.raises(Shortage) as raised:
+        take_on_a_full_disk(path, len(encode_header(LAYOUT, "")) + 20, 50)
+    (note,) = raised.value.__notes__
+    assert "chain.take: its line was not written: File too large" in note
+
+
+def test_no_call_is_made_when_the_recording_has_ended(tmp_path: Path) -> None:
+    with record(build_still(LAYOUT), tmp_path / "trace.jsonl") as storage:
+        storage.chain.take(1, 0)
+    with pytest.raises(TraceError, match=r"chain\.take: the recording has ended"):
+        storage.chain.take(1, 0)
+    assert storage.storage.chain.owner.live == 1
+
+
+def test_a_header_that_is_not_written_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "full.jsonl"
+    with (
+        pytest.raises(TraceError, match=r"full\.jsonl: cannot be written: File too large"),
+        files_of_at_most(20),
+        record(build_still(LAYOUT), path),
+    ):
+        pass
+    assert not path.exists()
+
+
+def test_a_refused_layout_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    storage = build_still(LAYOUT._replace(row_pages=MAX_ROW_ENTRIES))
+    for _ in range(2):
+        with pytest.raises(TraceError, match="in all rows"), record(storage, path):
+            pass
+    assert not path.exists()
+
+
+def test_requests_can_be_audited() -> None:
     storage, _ = recorder()
-    with pytest.raises(TraceError, match=f"a trace takes {MAX_LINE_BYTES}"):
-        storage.chain.translate(FULL, [10**14] * (MAX_LINE_BYTES // 15))
+    row = storage.requests.take()
+    lengths = {row: Lengths(committed=2, allocated=1)}
+    found = storage.audit(lengths)
+    assert [finding.invariant.name for finding in found] == ["requests.length_bounds"]
+    assert found == storage.storage.audit(lengths)
+
+
+def copied(storage: Any) -> HostCopy:
+    """A backup of one page, which is over."""
+    copy: HostCopy = storage.host.begin_backup("b", [[], [], storage.chain.take(1, 0).ids])
+    storage.host.submit_backup("b")
+    storage.host.acknowledge("b")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda s: s.chain.free(np.array([1])), r"chain\.free .* is a ndarray"),
+        (lambda s: s.chain.free([np.int64(1)]), r"chain\.free .* is a int64"),
+        (lambda s: s.chain.free([Stream.FORWARD]), r"chain\.free .* is a Stream"),
+        (lambda s: s.chain.free(unit for unit in [1]), r"chain\.free .* is a generator"),
+        (lambda s: s.chain.take(np.int64(1), 0), r"chain\.take .* is a int64"),
+        (lambda s: s.chain.take(Stream.FORWARD, 0), r"chain\.take .* is a Stream"),
+        (lambda s: s.users.release(np.str_("b")), r"users\.release .* is a str_"),
+        (lambda s: s.users.release("\ud800"), r"users\.release .* surrogates"),
+        (lambda s: s.users.begin_backup([[], [], []]), r"users\.begin_backup args: .* length 2"),
+        (lambda s: s.host.drop(tuple(copied(s))), r"host\.drop .* a HostCopy, as begin_backup"),
+        (lambda s: s.host.begin_load("l", [[], [], []]), r"host\.begin_load .* a HostCopy, as"),
+        (lambda s: s.host.order_forward(9, [], 0), r"host\.order_forward args: .*enum value 9"),
+    ],
+)
+def test_what_would_be_read_back_as_something_else_is_refused(
+    tmp_path: Path, wrong: Callable[[Any], object], words: str
+) -> None:
+    path = tmp_path / "wrong.jsonl"
+    with record(build_still(TIERED), path) as storage:
+        storage.chain.take(1, 0)
+        with pytest.raises(TraceError, match=words):
+            wrong(storage)
+        assert storage.host is not None
+        storage.host.order_forward(Stream.FORWARD, [], 0)
+        assert storage.chain.take(1, 0).ids
+    assert list(replay(path)) == []
 
 
 def test_a_layout_that_could_not_be_read_back_is_refused() -> None:

@@ -40,7 +40,10 @@ RULES = {
 class Witness:
     """The device of a checked allocator.
 
-    Law: `settled_through` is the newest step whose event the schedule stream waited, as seen here.
+    Laws:
+        `settled_through` is the newest step whose event the schedule stream waited, as seen here.
+        What an engine does with the port between calls is its own affair: a wait counts against a
+        host read only inside the same call, and that is the outermost one of those that run.
 
     Attributes:
         has_streams: as of the device that it passes kernels on to.
@@ -48,7 +51,7 @@ class Witness:
     """
 
     __slots__ = (
-        "_call",
+        "_calls",
         "_chain",
         "_device",
         "_events",
@@ -73,21 +76,21 @@ class Witness:
         # The chain is still being built: it is only looked at once kernels are enqueued.
         self._chain = chain
         self._invariants = invariants
-        self._call = ""
+        self._calls: list[str] = []
         self._has_waited = False
         self._events: list[tuple[int, Event]] = []
         self._given_up: list[tuple[int, int, int]] = []
         self.settled_through = 0
 
     def begin(self, call: str) -> None:
-        """A call of the allocator begins."""
-        self._call = call
-        self._has_waited = False
+        """A call of the allocator begins, maybe inside another one: a waiter ends transfers."""
+        self._calls.append(call)
 
     def end(self) -> None:
-        """The call is over; what an engine does with the port between calls is its own affair."""
-        self._call = ""
-        self._has_waited = False
+        """The call that began last is over."""
+        self._calls.pop()
+        if not self._calls:
+            self._has_waited = False
 
     def recorded(self, number: int, event: Event) -> None:
         """Step `number` ends with `event`."""
@@ -148,7 +151,7 @@ class Witness:
 
     def wait_event(self, stream: Stream, event: Event) -> None:
         """Order a stream behind an event."""
-        self._has_waited = True
+        self._has_waited = bool(self._calls)
         if stream is Stream.SCHEDULE:
             numbers = [number for number, end in self._events if end is event]
             self.settled_through = max([self.settled_through, *numbers])
@@ -196,8 +199,7 @@ class Witness:
     def _host_reads(self, name: str) -> None:
         if self._has_waited:
             what = f"{name} behind a stream wait: the host stands still until that work is over"
-            place = f"call {self._call}" if self._call else "the port"
-            self._invariants.report([Finding(READ_AFTER_WAIT, place, what)])
+            self._invariants.report([Finding(READ_AFTER_WAIT, f"call {self._calls[0]}", what)])
 
     def _in_the_way(self, toucher: Toucher, band: Band, pages: Sequence[int]) -> list[Finding]:
         """The unfinished uses of `pages` that `toucher` had to be behind."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from unikv.arguments import check_int
 from unikv.errors import ArgumentError
 
 
@@ -58,13 +59,15 @@ class CheckpointPolicy:
         interval: tokens between two grid positions; 0 for `NO_BUFFER`, which has no grid.
 
     Raises:
-        ArgumentError: if the interval does not go with the strategy.
+        ArgumentError: if the interval is no int, or does not go with the strategy.
     """
 
     strategy: CheckpointStrategy
     interval: int
 
     def __post_init__(self) -> None:
+        what = f"checkpoint interval of strategy {self.strategy.value}"
+        check_int(ArgumentError, what, self.interval)
         gridless = self.strategy is CheckpointStrategy.NO_BUFFER
         if self.interval < 0 or gridless is not (self.interval == 0):
             allowed = "0, it has no grid" if gridless else "1 or more"

@@ -8,10 +8,12 @@ calls makes events of its own.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, SupportsIndex, assert_never
+from operator import countOf
+from reprlib import repr as short
+from typing import Annotated, Any, SupportsIndex, assert_never, get_args
 
 from msgspec import Meta
 
@@ -130,7 +132,7 @@ CALLS: Mapping[str, CallKind] = {
         CallKind(_H, "begin_load", tuple[Name, HostCopy], _TAKEN),
         CallKind(_H, "name_rows", tuple[Name], _NONE),
         CallKind(_H, "submit_load", tuple[Name], EventCount),
-        CallKind(_H, "order_forward", tuple[Number, list[Name], Number], _NONE),
+        CallKind(_H, "order_forward", tuple[Stream, list[Name], Number], _NONE),
         CallKind(_H, "acknowledge", tuple[Name], _NONE),
         CallKind(_H, "cancel", tuple[Name], _NONE),
         CallKind(_H, "drop", tuple[HostCopy], _NONE),
@@ -166,8 +168,43 @@ class Outcome:
         return f"raises {self.error}" if self.error else f"answers {self.answer!r}"
 
 
+def plain_arguments(kind: CallKind, given: Sequence[object]) -> tuple[object, ...]:
+    """Arguments as numbers, words and lists.
+
+    A call asks the exact type of what it is given, and a trace knows only the plain one.  So what
+    would be read back as another type is refused here, or a replay would accept what the call
+    refused.
+
+    Raises:
+        TypeError: if an argument is made of anything but ints, bools, strs and sequences of them,
+            but for a `HostCopy` and a `Stream` where the call takes one.
+    """
+    values = list(given)
+    for place, shape in enumerate(get_args(kind.arguments)[: len(values)]):
+        value = values[place]
+        if shape is HostCopy and type(value) is not HostCopy:
+            raise TypeError(
+                f"{short(value)} is a {type(value).__name__}; allowed: a HostCopy, as begin_backup"
+                " answers it"
+            )
+        if shape is Stream and type(value) is Stream:
+            values[place] = int(value)
+    return tuple(map(_plain_argument, values))
+
+
+def _plain_argument(value: object) -> object:
+    if value is None or type(value) in (int, bool, str):
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        # Most sequences are long ones of ids.
+        if countOf(map(type, value), int) == len(value):
+            return list(value)
+        return [_plain_argument(item) for item in value]
+    raise _not_plain(value)
+
+
 def plain(value: object) -> object:
-    """An argument or answer as numbers, words and lists; mappings as pairs in the order of keys.
+    """An answer as numbers, words and lists; mappings as pairs in the order of keys.
 
     Raises:
         TypeError: if it is made of anything else.
@@ -181,9 +218,12 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if isinstance(value, SupportsIndex):
         return operator.index(value)
-    raise TypeError(
-        f"{value!r} is a {type(value).__name__}; a trace holds numbers, words and lists"
-    )
+    raise _not_plain(value)
+
+
+def _not_plain(value: object) -> TypeError:
+    what = f"{short(value)} is a {type(value).__name__}"
+    return TypeError(f"{what}; a trace holds numbers, words and lists")
 
 
 def plain_answer(kind: CallKind, answer: object) -> object:

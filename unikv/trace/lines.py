@@ -18,11 +18,13 @@ from msgspec import UNSET, Meta, UnsetType
 from unikv.device.port import BandLayout, HostLayout, StorageLayout
 from unikv.errors import BuildError, TraceError
 from unikv.layout_rules import check_layout
-from unikv.trace.calls import CALLS, MAX_BANDS, Call, Outcome, plain
+from unikv.trace.calls import CALLS, MAX_BANDS, Call, CallKind, Outcome, plain
 
 FORMAT = "unikv-trace"
 VERSION = 1
 MAX_LINE_BYTES = 1 << 20
+MAX_ARGUMENT_BYTES = MAX_LINE_BYTES - 512
+"""The rest of a line has room for the call's name and for any error, so a refusal always fits."""
 MAX_CALLS = 1_000_000
 MAX_UNITS = 1 << 22
 """Pages and ids that all bands of a layout may have together."""
@@ -163,43 +165,55 @@ def encode_header(layout: StorageLayout, why: str) -> bytes:
     return line
 
 
-def encode_call(call: Call, outcome: Outcome) -> bytes:
+def encode_arguments(kind: CallKind, arguments: tuple[object, ...]) -> msgspec.Raw:
+    """The arguments of one call, as `encode_call` takes them.
+
+    Raises:
+        TraceError: if they have not the shape that a trace of the call has, or are longer than
+            `MAX_ARGUMENT_BYTES`.
+    """
+    encoded = _encoded("args", kind, arguments, kind.arguments)
+    size = len(memoryview(encoded))
+    if size > MAX_ARGUMENT_BYTES:
+        raise TraceError(
+            f"{kind.name}: its arguments have {size} bytes; a trace takes {MAX_ARGUMENT_BYTES};"
+            " call with shorter lists of ids"
+        )
+    return encoded
+
+
+def encode_call(kind: CallKind, arguments: msgspec.Raw, outcome: Outcome) -> bytes:
     """One line of a trace.
+
+    Args:
+        kind: the call.
+        arguments: of `encode_arguments`.
+        outcome: what came of it.
 
     Raises:
         TraceError: if it is longer than a line may be, or the answer has another shape.
     """
-    if not outcome.error:
-        _converted("answer", call, outcome.answer, call.kind.answer)
-    answer = UNSET if outcome.error else msgspec.Raw(msgspec.json.encode(outcome.answer))
-    error = outcome.error or UNSET
-    arguments = msgspec.Raw(msgspec.json.encode(call.arguments))
-    line = msgspec.json.encode(CallLine(call.kind.name, arguments, answer, error)) + b"\n"
+    if outcome.error:
+        record = CallLine(kind.name, arguments, error=outcome.error)
+    else:
+        answer = _encoded("answer", kind, outcome.answer, kind.answer)
+        record = CallLine(kind.name, arguments, answer)
+    line = msgspec.json.encode(record) + b"\n"
     if len(line) > MAX_LINE_BYTES:
         raise TraceError(
-            f"{call.kind.name}: its line has {len(line)} bytes; a trace takes {MAX_LINE_BYTES};"
+            f"{kind.name}: its line has {len(line)} bytes; a trace takes {MAX_LINE_BYTES};"
             " record with shorter lists of ids"
         )
     return line
 
 
-def checked_arguments(call: Call) -> Call:
-    """The call, if its arguments have the shape that a trace of it has.
-
-    Raises:
-        TraceError: if they have not.
-    """
-    arguments = _converted("args", call, call.arguments, call.kind.arguments)
-    return Call(call.kind, arguments)
-
-
-def _converted(what: str, call: Call, value: object, shape: Any) -> Any:
+def _encoded(what: str, kind: CallKind, value: object, shape: Any) -> msgspec.Raw:
     try:
-        return msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
+        return msgspec.Raw(msgspec.json.encode(msgspec.convert(value, shape)))
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise TraceError(
-            f"{call.kind.name} {what}: {error}; a trace cannot hold that, so keep to what the call"
-            " says of itself"
+            f"{kind.name} {what}: {error}; a trace cannot hold that, so keep to what the call says"
+            " of itself"
         ) from error
 
 
