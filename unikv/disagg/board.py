@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from unikv.arguments import check_names
+from unikv.arguments import check_names, check_number
 from unikv.disagg.aborts import Aborts
 from unikv.disagg.agreement import (
     NOTHING_TO_SAY,
@@ -127,8 +127,10 @@ class Board:
             limits: of the quarantine, equal on every rank.
 
         Raises:
+            ArgumentError: if a number is no int.
             TransferError: if a limit allows nothing.
         """
+        check_number("board", "the most transfers", transfers_max)
         if transfers_max < 1:
             raise TransferError(
                 f"board of {transfers_max} transfers; allowed: 1 or more, as many as may be queued,"

@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 
 from unikv.alloc.band import FIXED, LIVE, PENDING, Band
 from unikv.alloc.band_audit import pages_in
+from unikv.arguments import check_number
 from unikv.disagg.agreement import Evidence
 from unikv.disagg.engine import EpochProof, FenceProof, NoProof, Pages, Proof, TransferEngine
 from unikv.disagg.engine_calls import Refused, tell
@@ -70,6 +71,8 @@ class Quarantine:
     __slots__ = ("_engine", "_kept", "limits")
 
     def __init__(self, engine: TransferEngine, limits: QuarantineLimits) -> None:
+        for limit in limits:
+            check_number("quarantine", "a limit", limit)
         self._engine = engine
         self._kept: dict[str, Quarantined] = {}
         self.limits = limits
