@@ -196,7 +196,7 @@ CASES: list[tuple[Rule, Tree, tuple[str, int], Tree]] = [
         tidy.swallowed_error,
         {"unikv/a.py": "try:\n    f()\nexcept (KeyError, Exception):\n    g()\n"},
         ("unikv/a.py", 3),
-        {"unikv/a.py": "try:\n    f()\nfinally:\n    g()\n"},
+        {"unikv/disagg/engine_calls.py": "try:\n    f()\nexcept Exception:\n    g()\n"},
     ),
     (
         tidy.swallowed_error,

@@ -182,6 +182,7 @@ class RequestTable:
 
         Raises:
             OwnershipError: if nobody holds the row.
+            ArgumentError: if the row is no int.
         """
         self._check_held(row, "free")
         self._held[row] = 0
@@ -248,6 +249,7 @@ class RowMemory:
         Raises:
             OwnershipError: if nobody holds the row, or it is marked, since its memory is then the
                 previous holder's.
+            ArgumentError: if the row is no int.
         """
         self._check(row, "save", (RowState.CLEAN,))
         self._wait_forwards()
@@ -262,6 +264,7 @@ class RowMemory:
 
         Raises:
             OwnershipError: if nobody holds the row.
+            ArgumentError: if the row is no int.
         """
         self._check(row, "restore", (RowState.MARKED, RowState.CLEAN))
         self._wait_forwards()

@@ -125,6 +125,13 @@ def test_every_call_with_arguments_is_tried() -> None:
     assert GOOD.keys() >= {name for name in here if CALLS[name].arguments != tuple[()]}
 
 
+@pytest.mark.parametrize("name", GOOD)
+def test_every_call_with_arguments_says_that_it_refuses_them(name: str) -> None:
+    owner = type(part_of(used()[0], CALLS[name].part))
+    told = f"{owner.__doc__} {getattr(owner, CALLS[name].method).__doc__}"
+    assert "ArgumentError" in told or "Raises and Order: as `" in told
+
+
 def test_a_right_argument_is_refused_by_nobody() -> None:
     for name, (good, _) in GOOD.items():
         storage, device = used()

@@ -110,6 +110,64 @@ def test_an_unknown_name_is_not_released() -> None:
     assert "['hold', 'send']" in text
 
 
+# Names --------------------------------------------------------------------------------------
+
+
+def lent() -> ChainAllocator:
+    """A send of id 1, a receive of id 2 and a hold of id 3."""
+    chain, _, _ = filled()
+    chain.users.begin_send("send", [[1], []])
+    chain.users.hold_receive("receive", [[2], []])
+    chain.users.publish("receive", "receive")
+    chain.users.hold_receive("hold", [[3], []])
+    return chain
+
+
+@pytest.mark.parametrize("name", ["send", "receive"])
+def test_no_hold_takes_the_name_of_a_transfer(name: str) -> None:
+    chain = lent()
+    text = assert_refused(chain, TransferError, lambda: chain.users.hold_receive(name, [[4], []]))
+    assert text.startswith(
+        f"'{name}' begins as a receive hold, but is the name of a network {name}"
+    )
+
+
+@pytest.mark.parametrize("name", ["hold", "receive"])
+def test_no_send_takes_the_name_of_another_use(name: str) -> None:
+    chain = lent()
+    assert_refused(chain, TransferError, lambda: chain.users.begin_send(name, [[4], []]))
+
+
+@pytest.mark.parametrize("name", ["send", "receive"])
+def test_no_hold_is_published_under_the_name_of_a_transfer(name: str) -> None:
+    chain = lent()
+    text = assert_refused(chain, TransferError, lambda: chain.users.publish("hold", name))
+    assert "release it first, or take a name that was never used" in text
+
+
+def test_no_hold_is_published_under_the_name_of_another_hold() -> None:
+    chain = lent()
+    chain.users.hold_receive("other", [[4], []])
+    assert_refused(chain, TransferError, lambda: chain.users.publish("hold", "other"))
+
+
+def test_a_send_that_grew_ends_whole() -> None:
+    chain, _, _ = filled()
+    chain.users.begin_send("send", [[1], []])
+    chain.users.begin_send("send", [[2], []])
+    chain.users.release("send")
+    assert chain.ledger.held.holds() == ()
+
+
+@pytest.mark.parametrize("begin", [AsyncUsers.hold_receive, AsyncUsers.begin_send])
+def test_no_pages_at_all_are_not_held(
+    begin: Callable[[AsyncUsers, str, Sequence[Sequence[int]]], None],
+) -> None:
+    chain, _, _ = filled()
+    text = assert_refused(chain, TransferError, lambda: begin(chain.users, "name", [[], []]))
+    assert text.startswith("'name' begins with no pages; allowed: 1 or more ids")
+
+
 # Transfers: stuck pages ---------------------------------------------------------------------
 
 

@@ -246,9 +246,9 @@ def test_a_name_that_ended_early_is_not_taken_again_before_its_release() -> None
     pages = held()
     pages.end_early("send")
     with pytest.raises(TransferError, match="'send' begins again"):
-        pages.check_name("send")
+        pages.check_ended("send")
     pages.end("send")
-    pages.check_name("send")
+    pages.check_ended("send")
 
 
 # The waiter of a storage without peers ------------------------------------------------------

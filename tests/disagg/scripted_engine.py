@@ -4,6 +4,8 @@ It may be told of pages only when the ledger holds them for it, the host has see
 them, and no step still writes what is sent.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 from tests.disagg.watched_device import WatchedDevice
@@ -11,6 +13,19 @@ from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.use import Use
 from unikv.disagg.engine import EpochProof, FenceProof, Judgement, Pages, Proof
 from unikv.errors import TransferError
+
+
+class BrokenRule(BaseException):
+    """The library broke a rule.  No `Exception`: it would take that for the engine's refusal."""
+
+
+@contextmanager
+def rules() -> Iterator[None]:
+    """What is asserted within is a rule for whoever uses the engine."""
+    try:
+        yield
+    except AssertionError as error:
+        raise BrokenRule(str(error)) from error
 
 
 class Proves(Enum):
@@ -27,7 +42,9 @@ class ScriptedEngine:
         judgements: of each transfer that it knows.
         told: pages of every part, by transfer.
         aborted: transfers that it was told to stop, in order.
-        refuses: calls that it answers with an error: `send`, `receive`, `judge`, `abort`, `fence`.
+        refuses: calls that it answers with an error: `send`, `receive`, `judge`, `abort`, `fence`,
+            `forget`.
+        error: the kind of that error.
     """
 
     def __init__(self, device: WatchedDevice, proves: Proves) -> None:
@@ -37,6 +54,7 @@ class ScriptedEngine:
         self.told: dict[str, list[Pages]] = {}
         self.aborted: list[str] = []
         self.refuses: set[str] = set()
+        self.error: type[BaseException] = TransferError
         self._proves = proves
         self._numbers: dict[str, int] = {}
         self._passed: set[int] = set()
@@ -45,17 +63,19 @@ class ScriptedEngine:
 
     def send(self, name: str, peer: str, run: int, pages: Pages) -> None:
         """Lend the pages to a peer that reads them."""
-        assert run == len(self.told.get(name, []))
-        for band, own in enumerate(pages):
-            for page in own:
-                self.device.check_written(band, page)
-        self._learn(name, pages, Use.NETWORK_SEND)
+        with rules():
+            assert run == len(self.told.get(name, []))
+            for band, own in enumerate(pages):
+                for page in own:
+                    self.device.check_written(band, page)
+            self._learn(name, pages, Use.NETWORK_SEND)
         self._refuse("send")
 
     def receive(self, name: str, peer: str, pages: Pages) -> None:
         """Lend the pages to a peer that writes them."""
-        assert name not in self.told
-        self._learn(name, pages, Use.NETWORK_RECEIVE)
+        with rules():
+            assert name not in self.told
+            self._learn(name, pages, Use.NETWORK_RECEIVE)
         self._refuse("receive")
 
     def judge(self, name: str) -> Judgement:
@@ -66,7 +86,8 @@ class ScriptedEngine:
     def abort(self, name: str) -> Proof:
         """A number that the test passes later."""
         self._refuse("abort")
-        assert name not in self.aborted
+        with rules():
+            assert name not in self.aborted
         self.aborted.append(name)
         self._numbers[name] = len(self.aborted)
         number = self._numbers[name]
@@ -86,7 +107,10 @@ class ScriptedEngine:
 
     def forget(self, name: str) -> None:
         """Whoever says that it is over has waited until it was."""
-        assert name not in self.device.lent, f"{name} is forgotten while its pages are in use"
+        with rules():
+            assert name in self.told, f"{name} is forgotten twice"
+            assert name not in self.device.lent, f"{name} is forgotten while its pages are in use"
+        self._refuse("forget")
         del self.told[name]
 
     # What the test says ---------------------------------------------------------------------
@@ -127,7 +151,7 @@ class ScriptedEngine:
 
     def _refuse(self, call: str) -> None:
         if call in self.refuses:
-            raise TransferError(f"the engine does not {call}")
+            raise self.error(f"the engine does not {call}")
 
     def _learn(self, name: str, pages: Pages, use: Use) -> None:
         self.told.setdefault(name, []).append(pages)

@@ -1,6 +1,7 @@
 """Pages of failed transfers: kept until there is proof, reported, bounded."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -10,7 +11,7 @@ from unikv.disagg.engine import EpochProof, FenceProof, NoProof
 from unikv.disagg.life import Direction, Outcome
 from unikv.disagg.quarantine import QuarantineLimits
 from unikv.disagg.rounds import Ended
-from unikv.errors import TransferError
+from unikv.errors import ArgumentError, TransferError
 
 NOTHING = ((), (), ())
 
@@ -187,6 +188,18 @@ def test_what_was_admitted_before_the_quarantine_was_full_goes_on() -> None:
 @pytest.mark.parametrize("limits", [QuarantineLimits(0, 1), QuarantineLimits(1, 0)])
 def test_limits_that_allow_nothing_are_refused(limits: QuarantineLimits) -> None:
     with pytest.raises(TransferError, match="allowed: 1 or more transfers and pages"):
+        Ranks(1, limits=limits)
+
+
+@pytest.mark.parametrize("count", [2.5, True, "8"])
+def test_a_board_whose_places_are_no_int_is_refused(count: int) -> None:
+    with pytest.raises(ArgumentError, match=r"board: the most transfers is .*; allowed: an int"):
+        Ranks(1, transfers_max=count)
+
+
+@pytest.mark.parametrize("limits", [QuarantineLimits(cast(int, 2.5), 1), QuarantineLimits(1, True)])
+def test_limits_that_are_no_ints_are_refused(limits: QuarantineLimits) -> None:
+    with pytest.raises(ArgumentError, match=r"quarantine: a limit is .*; allowed: an int"):
         Ranks(1, limits=limits)
 
 

@@ -26,7 +26,8 @@ Word = tuple[str, int, int]
 
 LAYOUT = layout_of(90, 4, states("state", 6, 9), window("window", 4, 9), tokens("full", 5, 9))
 LIMITS = QuarantineLimits(3, 16)
-REFUSALS = ("send", "receive", "judge", "abort", "fence")
+REFUSALS = ("send", "receive", "judge", "abort", "fence", "forget")
+EARLY_CALLS = frozenset({"judge", "fence"})
 EARLY = frozenset({Phase.QUEUED, Phase.HELD})
 
 
@@ -228,6 +229,8 @@ class Play:
                 engine.prove(name)
         if first == 5:
             engine.refuses ^= {REFUSALS[second % len(REFUSALS)]}
+            # What is asked ahead of the collective may stop a round with any other error.
+            engine.error = TransferError if engine.refuses & EARLY_CALLS else ConnectionError
         if first > 5:
             rank.pace.hurry = first - 6
 
@@ -286,6 +289,8 @@ class Play:
             assert rank.chain.ledger.held.ended_early() == frozenset()
             assert [band.live + band.pending + band.fixed for band in rank.chain.bands] == [0] * 3
             assert rank.device.lent == {}
+            assert rank.board.unforgotten() == {}
+            assert rank.engine.told == {}
 
 
 ACTS = (

@@ -21,7 +21,7 @@ from unikv.arguments import (
     check_number,
 )
 from unikv.device.port import Event, Stream
-from unikv.errors import ArgumentError, OwnershipError, listed
+from unikv.errors import ArgumentError, OwnershipError, TransferError, listed
 
 
 class AsyncUsers:
@@ -114,7 +114,14 @@ class AsyncUsers:
         fences.end(number)
 
     def hold_receive(self, name: str, ids: Sequence[Sequence[int]]) -> None:
-        """Keep the pages of `ids`, per band, where they are until they are published."""
+        """Keep the pages of `ids`, per band, where they are until they are published.
+
+        A hold of that name grows.
+
+        Raises:
+            TransferError: if there is no id at all, a transfer of that name is not over, or a
+                relief has ended one and its release has not come; nothing has changed then.
+        """
         check_names("hold_receive", name)
         check_ids_per_band("hold_receive", ids, len(self._bands))
         self._steps.check_between_steps("hold_receive")
@@ -124,7 +131,8 @@ class AsyncUsers:
         """Turn a receive hold into the receive `transfer`; per band, the pages that may now leave.
 
         Raises:
-            TransferError: if `hold` is no receive hold, or `transfer` as a name of `begin_send`;
+            TransferError: if `hold` is no receive hold, or `transfer` is another name that a hold
+                or a transfer has, or that a relief has ended and whose release has not come;
                 nothing has changed then.
         """
         check_names("publish", hold, transfer)
@@ -137,11 +145,14 @@ class AsyncUsers:
     def begin_send(self, name: str, ids: Sequence[Sequence[int]]) -> None:
         """A transfer engine reads the pages of `ids`, per band, until it is released.
 
+        A send of that name grows.
+
         Order: the host has processed every step that writes them and waited the last move.
 
         Raises:
-            TransferError: if a relief has ended a transfer of that name and its release has not
-                come: then the release would end this one.
+            TransferError: if there is no id at all, a hold or a receive of that name is not over,
+                or a relief has ended a transfer of that name and its release has not come: then
+                the release would end this one.  Nothing has changed then.
         """
         check_names("begin_send", name)
         check_ids_per_band("begin_send", ids, len(self._bands))
@@ -173,7 +184,10 @@ class AsyncUsers:
         self._reclaim.release(name)
 
     def _add(self, name: str, use: Use, ids: Sequence[Sequence[int]]) -> None:
-        self._ledger.held.check_name(name)
+        if not any(ids):
+            # A hold of nothing would have no entry, so its release would find none.
+            raise TransferError(f"{name!r} begins with no pages; allowed: 1 or more ids")
+        self._ledger.held.check_begin(name, use)
         pages = [part.ids.pages_of(units) for part, units in zip(self._bands, ids, strict=True)]
         for band, held in enumerate(pages):
             self._ledger.held.add(name, use, band, held)

@@ -17,15 +17,15 @@ from unikv.alloc.fences import check_written, page_ranges, wait_copies
 from unikv.alloc.forward_steps import ForwardSteps
 from unikv.alloc.page_usage import PageLedger, Use
 from unikv.alloc.parts import ChainParts
-from unikv.alloc.prewarm import prewarm_copies
+from unikv.alloc.prewarm import check_first, prewarm_copies
 from unikv.alloc.reclaim import Reclaim
 from unikv.alloc.relief import Relief
 from unikv.alloc.signals import NoTransfers, TransferWaiter
 from unikv.alloc.statistics import Counters, Statistics, gather_statistics
-from unikv.alloc.taken import LoadTaken, Taken
+from unikv.alloc.taken import LoadTaken, Taken, check_load
 from unikv.arguments import check_band, check_counts, check_ids, check_ids_per_band, check_slots
 from unikv.device.port import Device, Event, StorageLayout, Stream
-from unikv.errors import ArgumentError, CallOrderError, OwnershipError, Shortage, listed
+from unikv.errors import ArgumentError, OwnershipError, Shortage, listed
 from unikv.ids.translation import Translation
 from unikv.ids.unit_ids import MintedIds, Operation
 from unikv.memory.arena import Arena
@@ -79,6 +79,7 @@ class ChainAllocator:
         """Whether `take(pages, slots)` succeeds now; a yes is a successful take.
 
         Between launch and record of a step the answer is about the moment after the record.
+        Raises ArgumentError: as `take`.
         """
         demand = self._demand(pages, slots)
         return self._short_ids(demand) is None and self.relief.fits(demand)
@@ -132,8 +133,11 @@ class ChainAllocator:
         return pages
 
     def fits_load(self, counts: Sequence[int]) -> bool:
-        """Whether `take_for_load(counts)` succeeds now; a yes is a successful take."""
-        self._check_load(counts)
+        """Whether `take_for_load(counts)` succeeds now; a yes is a successful take.
+
+        Raises ArgumentError: as `take_for_load`.
+        """
+        check_load(counts, self.bands)
         return self._short_ids(counts) is None and self.relief.fits(counts)
 
     def take_for_load(self, counts: Sequence[int]) -> LoadTaken:
@@ -142,9 +146,9 @@ class ChainAllocator:
         Args:
             counts: per band; the rows of a window band are for the last of the owner's pages.
 
-        Raises and Order: as `take`.
+        Raises and Order: as `take`, and as `check_load`.
         """
-        self._check_load(counts)
+        check_load(counts, self.bands)
         self._begin("take_for_load")
         pages = self._lay_out_and_acquire(counts)
         ids: list[int] = []
@@ -215,7 +219,10 @@ class ChainAllocator:
         self.minted[state.index].give_back(slots)
 
     def launch_step(self, number: int) -> None:
-        """Open a forward step: until it is recorded nothing is taken, freed or moved."""
+        """Open a forward step: until it is recorded nothing is taken, freed or moved.
+
+        Raises StepOrderError, ArgumentError: as `ForwardSteps.launch`.
+        """
         self.steps.launch(number)
 
     def record_step(self, number: int, event: Event, writes: Sequence[Sequence[int]]) -> None:
@@ -241,13 +248,19 @@ class ChainAllocator:
             self.ledger.add(Use.FORWARD_WRITE, band.index, written, number)
 
     def record_step_of_unknown_writes(self, number: int, event: Event) -> None:
-        """As `record_step`, of a step that may write any page: nothing moves until it retires."""
+        """As `record_step`, of a step that may write any page: nothing moves until it retires.
+
+        Raises StepOrderError, ArgumentError: as `ForwardSteps.record`.
+        """
         self.steps.record(number, event)
         for band in self.bands:
             self.ledger.add_unknown_write(band.index, number)
 
     def process_step(self, number: int) -> None:
-        """The host has synchronized a completion that covers the step's event."""
+        """The host has synchronized a completion that covers the step's event.
+
+        Raises StepOrderError, ArgumentError: as `ForwardSteps.process`, and as `flush`.
+        """
         self.steps.check_between_steps("process")
         self.reclaim.process(number)
 
@@ -258,14 +271,10 @@ class ChainAllocator:
 
         Raises:
             CallOrderError: if anything was ever handed out, or a step is in flight.
+            StepOrderError: between launch and record of a step.
         """
         self._begin("prewarm")
-        if self.counters.taken_pages or self.steps.newest:
-            raise CallOrderError(
-                f"prewarm after {self.counters.taken_pages} pages were handed out, with step"
-                f" {self.steps.newest} in flight; allowed: 0 pages and step 0, so call it as soon"
-                " as the storage is built"
-            )
+        check_first(self.counters.taken_pages, self.steps.newest)
         prewarm_copies(self.device, self.bands)
 
     def flush(self, limit: int) -> int:
@@ -273,6 +282,7 @@ class ChainAllocator:
 
         Order: may enqueue waits for writers, copies and map writes on the schedule stream.
         Settles nothing and does not block the host.
+        Raises StepOrderError, ArgumentError: as `take`, of `limit`.
         """
         check_counts("flush", (limit,))
         self._begin("flush")
@@ -286,7 +296,7 @@ class ChainAllocator:
 
         This is the urgent flush: it settles, and moves as many pages as the demand needs.
 
-        Order: as `take`, without handing anything out.
+        Raises and Order: as `take`, but what fits nowhere is no error, and nothing is handed out.
         """
         demand = self._demand(pages, slots)
         self._begin("relieve")
@@ -308,8 +318,7 @@ class ChainAllocator:
 
     def statistics(self) -> Statistics:
         """What it has done and what it holds; the answer does not change with the chain."""
-        arena = Arena(self.layout.sink_bytes, self.layout.total_bytes)
-        in_flight = len(self.steps.in_flight())
+        arena, in_flight = self.parts.arena, len(self.steps.in_flight())
         return gather_statistics(self.counters, arena, self.bands, self.minted, in_flight)
 
     def _begin(self, name: str) -> Operation:
@@ -329,16 +338,6 @@ class ChainAllocator:
             self.counters.shortages += 1
             raise Shortage("bytes", "", sum(demand), sum(band.holes for band in self.bands))
         return list(map(self._acquire, self.bands, demand, spans))
-
-    def _check_load(self, counts: Sequence[int]) -> None:
-        check_counts("demand of a load", counts)
-        # Both views are as long as the shorter one, so a missing count is refused by the length.
-        rows = [n for n, band in zip(counts, self.bands, strict=False) if not band.layout.mints]
-        if len(counts) != len(self.bands) or max(rows, default=0) > counts[-1]:
-            raise ArgumentError(
-                f"load of {listed(counts)} pages; allowed: one count for each of the"
-                f" {len(self.bands)} bands, in a window band at most the owner's"
-            )
 
     def _demand(self, pages: int, slots: int) -> list[int]:
         """Pages per band.  Raises ArgumentError: as `take`."""

@@ -81,6 +81,7 @@ class ForwardSteps:
 
         Raises:
             StepOrderError: if another step is open, or numbers do not ascend.
+            ArgumentError: if the number is no int.
         """
         check_number("launch_step", "the step", number)
         self.check_between_steps(f"launch of step {number}")
@@ -96,6 +97,7 @@ class ForwardSteps:
 
         Raises:
             StepOrderError: if `number` is not the open step, or its event is already in use.
+            ArgumentError: if the number is no int.
         """
         check_number("record_step", "the step", number)
         if not self.launched:
@@ -112,6 +114,7 @@ class ForwardSteps:
 
         Raises:
             StepOrderError: if it is not the oldest recorded step.
+            ArgumentError: if the number is no int.
         """
         check_number("process_step", "the step", number)
         if not self._recorded or self._recorded[0].number != number:

@@ -11,9 +11,27 @@ from collections.abc import Sequence
 
 from unikv.alloc.band import Band
 from unikv.device.port import Device, Stream
+from unikv.errors import CallOrderError
 
 SINK = 0
 """The sink's id and its page, in every band."""
+
+
+def check_first(taken_pages: int, step: int) -> None:
+    """Refuse a copy that would not be the first.
+
+    Args:
+        taken_pages: pages that were ever handed out.
+        step: the newest step in flight; 0 if there is none.
+
+    Raises:
+        CallOrderError: if anything was handed out, or a step is in flight.
+    """
+    if taken_pages or step:
+        raise CallOrderError(
+            f"prewarm after {taken_pages} pages were handed out, with step {step} in flight;"
+            " allowed: 0 pages and step 0, so call it as soon as the storage is built"
+        )
 
 
 def prewarm_copies(device: Device, bands: Sequence[Band]) -> None:

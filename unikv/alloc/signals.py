@@ -17,6 +17,13 @@ from unikv.errors import TransferError, listed
 TRANSFERS = frozenset({Use.NETWORK_SEND, Use.NETWORK_RECEIVE})
 HOLDS = TRANSFERS | {Use.RECEIVE_HOLD}
 
+KINDS = {
+    Use.RECEIVE_HOLD: "a receive hold",
+    Use.NETWORK_SEND: "a network send",
+    Use.NETWORK_RECEIVE: "a network receive",
+}
+"""What errors call a hold."""
+
 
 class TransferWaiter(Protocol):
     """How the host waits for transfer engines."""
@@ -65,7 +72,8 @@ class HeldPages:
     """Every hold that is not over.
 
     Law: stuck pages are pages of transfers, pending in their band, and owned by nobody.  A name
-    that ended early holds nothing until its release has come.  Isolated names hold pages.
+    that ended early holds nothing until its release has come.  Isolated names hold pages.  What is
+    held under one name is of one kind, because one release ends all of it.
 
     Attributes:
         isolated: transfers that were given up on every rank: no wait ends them, only a proof that
@@ -91,7 +99,23 @@ class HeldPages:
         """Transfers that a relief has ended and whose release has not come."""
         return frozenset(self._ended_early)
 
-    def check_name(self, name: str) -> None:
+    def check_begin(self, name: str, use: Use) -> None:
+        """Refuse a name whose release is to come for something else; one use may grow.
+
+        Raises:
+            TransferError: if something of another kind is held under this name, or as
+                `check_ended`.
+        """
+        self.check_ended(name)
+        for hold in self._holds:
+            if hold.name == name and hold.use is not use:
+                raise TransferError(
+                    f"{name!r} begins as {KINDS[use]}, but is the name of {KINDS[hold.use]} that is"
+                    " not over, and one release would end both; release it first, or take a name"
+                    " that was never used"
+                )
+
+    def check_ended(self, name: str) -> None:
         """Refuse a name that the release of an older transfer is still to come for.
 
         Raises:
@@ -231,10 +255,17 @@ class HeldPages:
         """Turn a receive hold into a receive, with no gap between the two; the new holds.
 
         Raises:
-            TransferError: if `hold` is no receive hold, or as `check_name` for `transfer`; nothing
-                has changed then.
+            TransferError: if `hold` is no receive hold, `transfer` is another name under which
+                something is held, or as `check_ended` for it; nothing has changed then.
         """
-        self.check_name(transfer)
+        self.check_ended(transfer)
+        for held in self._holds if transfer != hold else ():
+            if held.name == transfer:
+                raise TransferError(
+                    f"{hold!r} is published as {transfer!r}, the name of {KINDS[held.use]} that is"
+                    " not over, and one release would end both; release it first, or take a name"
+                    " that was never used"
+                )
         new = []
         for index, held in enumerate(self._holds):
             if held.name == hold and held.use is Use.RECEIVE_HOLD:

@@ -7,11 +7,11 @@ known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from unikv.arguments import check_names
+from unikv.arguments import check_names, check_number
 from unikv.disagg.aborts import Aborts
 from unikv.disagg.agreement import (
     NOTHING_TO_SAY,
@@ -24,6 +24,7 @@ from unikv.disagg.agreement import (
     Wish,
 )
 from unikv.disagg.engine import Collective, Judgement, NoProof, Pages, TransferEngine
+from unikv.disagg.engine_calls import Refused, tell
 from unikv.disagg.life import (
     Change,
     Direction,
@@ -103,6 +104,7 @@ class Board:
         "_isolated",
         "_ledger",
         "_transfers",
+        "_unforgotten",
         "aborts",
         "engine",
         "quarantine",
@@ -125,8 +127,10 @@ class Board:
             limits: of the quarantine, equal on every rank.
 
         Raises:
+            ArgumentError: if a number is no int.
             TransferError: if a limit allows nothing.
         """
+        check_number("board", "the most transfers", transfers_max)
         if transfers_max < 1:
             raise TransferError(
                 f"board of {transfers_max} transfers; allowed: 1 or more, as many as may be queued,"
@@ -139,6 +143,7 @@ class Board:
         self.quarantine = Quarantine(engine, limits)
         self.rounds = 0
         self._isolated: list[str] = []
+        self._unforgotten: dict[str, str] = {}
         self._ledger: Ledger = NoLedger()
 
     def join(self, ledger: Ledger) -> None:
@@ -291,6 +296,7 @@ class Board:
                 sum(page > 0 for part in transfer.handed_over for band in part for page in band),
                 self.rounds,
                 NoProof("not asked"),
+                transfer.refusal,
             )
         )
 
@@ -307,12 +313,34 @@ class Board:
         return isolated
 
     def remove(self, transfer: Transfer) -> None:
-        """`transfer` is over on every rank: its place is free, and whoever asked is answered."""
+        """`transfer` is over on every rank: its place is free, and whoever asked is answered.
+
+        Its end stands whatever the engine says to it: one that does not forget is told again.
+        """
         assert transfer.phase is Phase.OVER
         del self._transfers[transfer.name]
         self.aborts.over(transfer.name)
         if transfer.handed_over:
-            self.engine.forget(transfer.name)
+            self._forget(transfer.name)
+
+    def forget_again(self) -> None:
+        """Tell this rank's engine once more what it has not forgotten."""
+        for name in list(self._unforgotten):
+            if name not in self._transfers:
+                self._forget(name)
+
+    def unforgotten(self) -> Mapping[str, str]:
+        """Transfers that are over and not forgotten by this rank's engine, and what it said to it.
+
+        It is told again in every round; what stays here is what it leaks.
+        """
+        return dict(self._unforgotten)
+
+    def _forget(self, name: str) -> None:
+        answer = tell(lambda: self.engine.forget(name))
+        self._unforgotten.pop(name, None)
+        if isinstance(answer, Refused):
+            self._unforgotten[name] = answer.reason
 
     def _opinion(self, transfer: Transfer) -> Opinion:
         wish = self.aborts.wish(transfer.name)

@@ -13,6 +13,7 @@ from unikv.alloc.chain import ChainAllocator, Taken
 from unikv.disagg.agreement import Patience, Wish
 from unikv.disagg.board import Board, Transfer
 from unikv.disagg.engine import Pages
+from unikv.disagg.engine_calls import Refused, tell
 from unikv.disagg.gate import Gate, set_gate, wait_gate
 from unikv.disagg.life import Change, Direction, Phase, phase_after
 from unikv.errors import TransferError, listed
@@ -131,11 +132,11 @@ class Receives:
         self._board.change(transfer, Change.PUBLISH)
         transfer.parts_left = 0
         transfer.handed_over.append(pages)
-        try:
-            self._board.engine.receive(transfer.name, transfer.peer, pages)
-        except TransferError as error:
+        engine = self._board.engine
+        answer = tell(lambda: engine.receive(transfer.name, transfer.peer, pages))
+        if isinstance(answer, Refused):
             # Part of the ids may have left, so only a proof ends it.
-            transfer.refusal = str(error)
+            transfer.refusal = answer.reason
         return [use]
 
     def forget(self, transfer: Transfer) -> None:

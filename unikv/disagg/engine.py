@@ -62,9 +62,16 @@ Proof: TypeAlias = FenceProof | EpochProof | NoProof
 class TransferEngine(Protocol):
     """One rank's engine.
 
-    Every method returns at once.  One that cannot do or say what it is asked raises
-    `TransferError`, which counts as a failed transfer, or as a proof that is not there; any other
-    error leaves this rank's round and tells the others to leave it too.
+    Every method returns at once.
+
+    `judge`, `fence_passed` and `quiet_epoch` are asked before the ranks agree.  A `TransferError`
+    counts as a failed transfer, or as a proof that is not there; any other error leaves this rank's
+    round and tells the others to leave it too.
+
+    `send`, `receive`, `abort` and `forget` are told what the ranks have agreed on, so no error of
+    theirs leaves a round: of whatever kind, it counts as a failed transfer, as a proof that is not
+    there (`NoProof`), or as an end that is not forgotten yet.  What was said is kept in
+    `Quarantined.refusal`, `Quarantined.awaited` and `Board.unforgotten`.
     """
 
     def send(self, name: str, peer: str, run: int, pages: Pages) -> None:
@@ -83,7 +90,10 @@ class TransferEngine(Protocol):
         ...
 
     def abort(self, name: str) -> Proof:
-        """Stop the transfer; what will prove that neither engine nor peer touches its pages."""
+        """Stop the transfer; what will prove that neither engine nor peer touches its pages.
+
+        Asked again in every round after an error or a `NoProof`, and never after a proof.
+        """
         ...
 
     def fence_passed(self, fence: int) -> bool:
@@ -95,7 +105,10 @@ class TransferEngine(Protocol):
         ...
 
     def forget(self, name: str) -> None:
-        """The transfer is over on every rank; nobody asks for it again."""
+        """The transfer is over on every rank; nobody asks for it again.
+
+        Told again in every round after an error, and never once it has returned.
+        """
         ...
 
 

@@ -19,6 +19,7 @@ from unikv.arguments import check_ids_per_band, check_number
 from unikv.cache.claims import Claim, check_held, claim
 from unikv.disagg.board import Board, Transfer
 from unikv.disagg.engine import Pages
+from unikv.disagg.engine_calls import Refused, tell
 from unikv.disagg.gate import Gate, set_gate, wait_gate
 from unikv.disagg.life import Change, Direction, Phase
 from unikv.errors import TransferError
@@ -186,11 +187,11 @@ class Sends:
         transfer.handed_over.append(pages)
         if transfer.refusal:
             return
-        try:
-            self._board.engine.send(transfer.name, transfer.peer, number, pages)
-        except TransferError as error:
+        engine = self._board.engine
+        answer = tell(lambda: engine.send(transfer.name, transfer.peer, number, pages))
+        if isinstance(answer, Refused):
             # The ledger holds the pages already, and only a proof ends that.
-            transfer.refusal = str(error)
+            transfer.refusal = answer.reason
 
     def _ready(self, transfer: Transfer) -> list[Part]:
         """The parts at the head of the queue that no step and no load writes any more."""

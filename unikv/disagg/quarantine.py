@@ -13,8 +13,10 @@ from typing import NamedTuple, assert_never
 
 from unikv.alloc.band import FIXED, LIVE, PENDING, Band
 from unikv.alloc.band_audit import pages_in
+from unikv.arguments import check_number
 from unikv.disagg.agreement import Evidence
 from unikv.disagg.engine import EpochProof, FenceProof, NoProof, Pages, Proof, TransferEngine
+from unikv.disagg.engine_calls import Refused, tell
 from unikv.disagg.life import Direction, Outcome
 from unikv.errors import TransferError
 
@@ -43,7 +45,9 @@ class Quarantined:
         pages: what the engine was told, per band, ascending.
         page_count: how many ids named those pages, over all parts.
         since_round: the round in which it was given up.
-        awaited: what would prove that it is quiet.
+        awaited: what would prove that it is quiet; `NoProof` says why this rank's engine could not
+            be told to stop, and it is told again in every round.
+        refusal: why this rank's engine would not begin a part; empty if it did.
     """
 
     name: str
@@ -54,18 +58,21 @@ class Quarantined:
     page_count: int
     since_round: int
     awaited: Proof
+    refusal: str
 
 
 class Quarantine:
     """Every transfer of one rank that waits for a proof.
 
     Law: it is entered and left by what all ranks agreed on, so its transfers, peers and counts are
-    equal on every rank; what each awaits is its own.
+    equal on every rank; what each awaits, or was refused, is its own.
     """
 
     __slots__ = ("_engine", "_kept", "limits")
 
     def __init__(self, engine: TransferEngine, limits: QuarantineLimits) -> None:
+        for limit in limits:
+            check_number("quarantine", "a limit", limit)
         self._engine = engine
         self._kept: dict[str, Quarantined] = {}
         self.limits = limits
@@ -129,10 +136,8 @@ class Quarantine:
         return tuple(found)
 
     def _stop(self, name: str) -> Proof:
-        try:
-            return self._engine.abort(name)
-        except TransferError as error:
-            return NoProof(str(error))
+        answer = tell(lambda: self._engine.abort(name))
+        return NoProof(answer.reason) if isinstance(answer, Refused) else answer
 
     def _is_proved(self, proof: Proof) -> bool:
         match proof:

@@ -1,8 +1,8 @@
 """The round: one collective, then every change that all ranks agreed on, in one order.
 
 A serving engine calls it once an iteration.  What can fail on one rank alone is done before the
-collective, where the others learn of it; what follows is equal on every rank.  Which bytes go where
-is not known here.
+collective, where the others learn of it; what follows is equal on every rank, and an engine that
+fails in it is judged by the next round.  Which bytes go where is not known here.
 """
 
 from __future__ import annotations
@@ -147,6 +147,7 @@ class TransferRounds:
 
     def _prepare(self) -> Patience:
         self._chain.steps.check_between_steps("round")
+        self.board.forget_again()
         for transfer in self.board.transfers():
             if self.board.aborts.wish(transfer.name) is Wish.GO_ON:
                 self._queues[transfer.direction].prepare(transfer)
