@@ -33,6 +33,7 @@ from harness.faults import (
     steps,
     streams,
     transfers,
+    waits,
     zeroing,
 )
 from harness.faults.fault import Fault
@@ -64,6 +65,7 @@ FAULTS: Mapping[str, Fault] = {
         gates,
         network,
         quarantine,
+        waits,
         calls,
     )
     for fault in part.FAULTS
