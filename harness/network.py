@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 from weakref import proxy
 
-from harness.check import transfer_room
+from harness import transfer_room
 from harness.parked import Contents, contents_of, go_on
 from harness.peers import Network
 from harness.requests import Phase, Prefix, Request

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from weakref import proxy
 
-from harness.check import capacity, effects, transfer_room
+from harness import transfer_room
+from harness.check import capacity, effects
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from harness.check import effects, transfer_room
+from harness import transfer_room
+from harness.check import effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
 from unikv.errors import TransferError

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from harness.check import transfer_room
+from harness import transfer_room
 from harness.network import (
     Receive,
     Send,

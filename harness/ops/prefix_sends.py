@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.check import transfer_room
+from harness import transfer_room
 from harness.network import Send, queue_part
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.host_tier import Blocks
