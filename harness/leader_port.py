@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
+from harness.peers import RankNetwork
 from harness.truth import Truth
 from harness.violation import id_sites
 from unikv.device.port import Event, Stream
@@ -31,6 +32,8 @@ class LeaderPort(RankPort):
     ) -> None:
         """Copy whole pages."""
         self._truth.moved(band, sources)
+        if isinstance(self.network, RankNetwork):
+            self.network.moves(band, sources)
         super().move_pages(stream, band, sources, targets)
 
     def write_map(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 from weakref import proxy
 
+from harness import transfer_room
 from harness.parked import Contents, contents_of, go_on
 from harness.peers import Network
 from harness.requests import Phase, Prefix, Request
@@ -170,14 +171,34 @@ class Ears:
         """An engine was told to stop a transfer."""
         self._world.truth.transfer_isolated(name)
 
-    def waits_for(self, name: str) -> None:
-        """The allocator lets the host wait for a transfer, which must be able to end by itself."""
+    def moves(self, band: int, pages: Sequence[int]) -> None:
+        """The allocator moves pages; none may wait for a peer while that can be avoided."""
+        if self._world.truth.transfers.held:
+            transfer_room.before_moves(self._world, band, pages)
+
+    def waits_for(self, parts: Sequence[tuple[str, int]]) -> None:
+        """The allocator lets the host wait for transfers, which must be able to end themselves."""
         truth, network = self._world.truth, self._world.network
-        if network is not None and network.handed[name].peer in network.stalled:
-            self._world.probes["waited_for_a_stalled_peer"] += 1
-        if name in truth.transfers.isolated:
-            text = f"the host waits for {name}, which was given up: only a proof in a round ends it"
-            truth.note("capacity", "wait for an isolated transfer", text)
+        for name in dict.fromkeys(name for name, _ in parts):
+            if network is not None and network.handed[name].peer in network.stalled:
+                self._world.probes["waited_for_a_stalled_peer"] += 1
+            if name in truth.transfers.isolated:
+                text = f"the host waits for {name}, which was given up: only a proof in a round"
+                truth.note("capacity", "wait for an isolated transfer", f"{text} ends it")
+        transfer_room.before_a_wait(self._world, parts)
+
+    def waits_apart(self, rank: int, parts: Sequence[tuple[str, int]]) -> None:
+        """A rank waits for something else than the first one."""
+        transfer_room.waits_apart(self._world, rank, parts)
+
+    def waited_in_vain(self, names: Sequence[str], asked: int) -> None:
+        """A wait is given up."""
+        transfer_room.while_waiting(self._world, names)
+        transfer_room.after_a_wait_in_vain(self._world, names, asked)
+
+    def waits_on(self, names: Sequence[str]) -> None:
+        """Every rank has spoken, and the wait is not over."""
+        transfer_room.while_waiting(self._world, names)
 
     def waited_out(self, name: str, parts: Sequence[int]) -> None:
         """The allocator has waited for parts of a transfer: the pages are free before its round."""
@@ -242,18 +263,6 @@ def abort(world: World, name: str) -> None:
     """Give a transfer up on every rank."""
     world.transfers.given_up.add(name)
     world.ask("abort_transfer", name)
-
-
-def note_admission(world: World, name: str, peer: str) -> None:
-    """A transfer with `peer` has begun; note it where too much of the peer is in quarantine."""
-    network, subject = world.network, world.network_subject
-    assert network is not None
-    assert subject is not None
-    handed = [network.handed[kept] for kept in world.transfers.isolated if kept in network.handed]
-    kept_back = sum(entry.peer == peer for entry in handed)
-    if kept_back >= subject.quarantine_max:
-        text = f"{name} begins with {peer}, of which {kept_back} transfers are in quarantine"
-        world.truth.note("capacity", "transfer with a peer in quarantine", text)
 
 
 def give_up_receive(world: World, request: Request) -> None:

@@ -7,7 +7,7 @@ engine answers for its own rank.  It may fail while its work goes on: then a pee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,10 @@ class Handed:
         events: after each part, on the peer's lane.
         failed: ranks whose engine has given up.
         quiet: ranks whose engine has said, since the last part, that it is quiet.
+        pages: how many ids named what was handed over, over all parts.
+        is_stopped: whether the first rank's engine was told to stop.
+        told: ranks whose engine could be told to stop.
+        proved: ranks whose engine has given its proof of an abandoned transfer.
         fence: number of the fence, or of the epoch, that proves an abandoned transfer quiet.
         refusals: how often each rank's engine cannot be told to stop before it can.
     """
@@ -42,6 +46,10 @@ class Handed:
     events: list[ModeledEvent] = field(default_factory=list)
     failed: set[int] = field(default_factory=set)
     quiet: set[int] = field(default_factory=set)
+    pages: int = 0
+    is_stopped: bool = False
+    told: set[int] = field(default_factory=set)
+    proved: set[int] = field(default_factory=set)
     fence: int = 0
     refusals: list[int] = field(default_factory=list)
 
@@ -61,8 +69,24 @@ class Listener(Protocol):
         """The first rank's engine was told to stop a transfer."""
         ...
 
-    def waits_for(self, name: str) -> None:
-        """The allocator lets the host wait until every rank's engine is quiet."""
+    def moves(self, band: int, pages: Sequence[int]) -> None:
+        """The allocator moves pages; called before it does."""
+        ...
+
+    def waits_for(self, parts: Sequence[tuple[str, int]]) -> None:
+        """The allocator lets the host wait until no engine touches these parts of transfers."""
+        ...
+
+    def waits_apart(self, rank: int, parts: Sequence[tuple[str, int]]) -> None:
+        """A rank waits for other parts than the first one, or names them in another order."""
+        ...
+
+    def waits_on(self, names: Sequence[str]) -> None:
+        """Every rank has spoken of the transfers that are waited for, and the wait is not over."""
+        ...
+
+    def waited_in_vain(self, names: Sequence[str], asked: int) -> None:
+        """The wait for these transfers is given up, after so many rounds."""
         ...
 
     def waited_out(self, name: str, parts: Sequence[int]) -> None:
@@ -78,6 +102,8 @@ class Network:
         patience: rounds that a host wait lasts.
         publishes_at_once: whether receives need no later round to be published.
         stalled: peers that do not get on.
+        waited: parts of transfers that the first rank has waited for last, or waits for.
+        was_in_vain: whether a wait was, and nobody has asked since.
     """
 
     def __init__(
@@ -89,6 +115,8 @@ class Network:
         self.patience = setup.patience
         self.publishes_at_once = setup.publishes_at_once
         self.stalled: set[str] = set()
+        self.waited: list[tuple[str, int]] = []
+        self.was_in_vain = False
         self._refusals = setup.refusals
         self.handed: dict[str, Handed] = {}
         self._fences = 0
@@ -124,6 +152,7 @@ class Network:
         effect = RunBody([], touched, [], []) if is_send else WritePages(touched)
         access = Access(device.arena, granules, not is_send)
         device.submit(lane, "send" if is_send else "receive", 0, effect, (access,))
+        entry.pages += len(touched)
         entry.events.append(device.record_event(lane))
 
     def fail(self, name: str, rank: int) -> None:
@@ -166,6 +195,7 @@ class RankNetwork:
         self._rank = rank
         self._port = port
         self._quiet_epoch = 0
+        self._asked = 0
 
     def send(self, name: str, peer: str, run: int, pages: Pages) -> None:
         """Begin to read pages for a peer."""
@@ -193,10 +223,12 @@ class RankNetwork:
         """Stop a transfer; what will prove that nothing touches its pages."""
         entry = self._network.handed[name]
         if self._rank == 0:
+            entry.is_stopped = True
             self._network.listener.given_up(name)
         if entry.refusals[self._rank]:
             entry.refusals[self._rank] -= 1
             return NoProof("the engine does not answer")
+        entry.told.add(self._rank)
         if not entry.fence:
             entry.fence = self._network.fence()
         return FenceProof(entry.fence) if entry.fence % 2 else EpochProof(entry.fence)
@@ -204,7 +236,10 @@ class RankNetwork:
     def fence_passed(self, fence: int) -> bool:
         """Whether everything before a fence has ended on this rank."""
         (name,) = [name for name, entry in self._network.handed.items() if entry.fence == fence]
-        return self._proved(name)
+        if not self._proved(name):
+            return False
+        self._network.handed[name].proved.add(self._rank)
+        return True
 
     def quiet_epoch(self) -> int:
         """Newest epoch with everything that began up to it over."""
@@ -215,6 +250,10 @@ class RankNetwork:
             if not self._proved(name):
                 break
             self._quiet_epoch = max(self._quiet_epoch, epoch)
+        for entry in self._network.handed.values():
+            is_covered = entry.fence % 2 == 0 and 0 < entry.fence <= self._quiet_epoch
+            if is_covered and self._rank in entry.told:
+                entry.proved.add(self._rank)
         return self._quiet_epoch
 
     def forget(self, name: str) -> None:
@@ -228,21 +267,40 @@ class RankNetwork:
 
     def next_round(self, asked: int) -> Patience:
         """Let the engine get on; whether the host waits on."""
+        self._asked = asked
+        if asked > 1 and self._rank == 0:
+            self._network.listener.waits_on(self._waited_names())
         self._port.note_host_read("transfer wait")
         self._network.get_on(self._rank)
         return Patience.LEFT if asked < self._network.patience else Patience.OUT
 
-    def waits_for(self, names: Sequence[str]) -> None:
-        """A wait for these transfers begins."""
-        if self._rank == 0:
-            for name in names:
-                self._network.listener.waits_for(name)
+    def moves(self, band: int, pages: Sequence[int]) -> None:
+        """Pages of a band are about to move."""
+        self._network.listener.moves(band, pages)
 
-    def waited_out(self, waited: Mapping[str, Sequence[int]]) -> None:
-        """A wait for parts of these transfers has ended well on every rank."""
+    def waits_for(self, parts: Sequence[tuple[str, int]]) -> None:
+        """A wait for these parts of transfers begins."""
         if self._rank == 0:
-            for name, parts in waited.items():
-                self._network.listener.waited_out(name, parts)
+            self._asked = 0
+            self._network.waited = list(parts)
+            self._network.listener.waits_for(parts)
+        elif list(parts) != self._network.waited:
+            self._network.listener.waits_apart(self._rank, parts)
+
+    def waited_in_vain(self) -> None:
+        """The wait that began last has ended without what it was for."""
+        if self._rank == 0:
+            self._network.was_in_vain = True
+            self._network.listener.waited_in_vain(self._waited_names(), self._asked)
+
+    def waited_out(self) -> None:
+        """The wait that began last has ended well on every rank."""
+        for name in self._waited_names() if self._rank == 0 else ():
+            numbers = [number for waited, number in self._network.waited if waited == name]
+            self._network.listener.waited_out(name, numbers)
+
+    def _waited_names(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self._network.waited))
 
     def _proved(self, name: str) -> bool:
         if not self._network.has_ended(name, self._rank):

@@ -122,10 +122,14 @@ class NetworkSubject(Protocol):
     `TransferError` is a legal answer of `take`, of whatever else makes room, and of beginning one.
 
     Attributes:
-        quarantine_max: transfers of one peer in quarantine with which it gets no new one.
+        quarantine_max, quarantine_pages_max: transfers of one peer in quarantine, and pages, with
+            which it gets no new one.
+        transfers_max: how many transfers may be not over at a time.
     """
 
     quarantine_max: int
+    quarantine_pages_max: int
+    transfers_max: int
 
     def begin_receive(self, name: str, peer: str, pages: int, slots: int) -> Answer:
         """Take rows for a receive and hold them; a later round publishes their ids."""

@@ -39,6 +39,8 @@ class TransferTruth:
         stuck: per band, pages freed under transfers that are not over, with their names.
         isolated: transfers whose engine was told to stop: only a proof ends them.
         handed: how many parts of each transfer an engine was handed.
+        begun: parts that hold pages, in the order in which they came to; a receive is one, from the
+            take of its rows on.
     """
 
     bands: int
@@ -47,14 +49,21 @@ class TransferTruth:
     stuck: list[dict[int, set[str]]] = field(default_factory=list)
     isolated: set[str] = field(default_factory=set)
     handed: Counter[str] = field(default_factory=Counter)
+    begun: dict[tuple[str, int], None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.stuck = [{} for _ in range(self.bands)]
+
+    def holds(self, name: str, ids: list[list[int]]) -> None:
+        """Rows were taken for a receive, as ids per band."""
+        self.held[name] = ids
+        self.begun[name, 0] = None
 
     def began(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
         """An engine was handed pages: a receive's hold is over, its peer may write."""
         self.held.pop(name, None)
         use = self.uses.setdefault(name, TransferUse(kind, [set() for _ in range(self.bands)]))
+        self.begun.setdefault((name, self.handed[name]))
         part = use.parts[self.handed[name]] = [{page for page in units if page} for units in pages]
         self.handed[name] += 1
         for own, units in zip(use.pages, part, strict=True):
@@ -68,6 +77,8 @@ class TransferTruth:
         """
         if parts is not EVERY_PART:
             self.isolated.discard(name)
+        for key in [key for key in self.begun if key[0] == name and key[1] in parts]:
+            del self.begun[key]
         left: list[set[int]] = [set() for _ in range(self.bands)]
         use = self.uses.get(name)
         if use is not None:
@@ -100,6 +111,10 @@ class TransferTruth:
     def kept(self, band: int) -> set[int]:
         """Pages of `band` that no wait can free: those of isolated transfers."""
         return {page for name in self.isolated for page in self.uses[name].pages[band]}
+
+    def in_use(self, band: int) -> set[int]:
+        """Pages of `band` that some peer may touch."""
+        return {page for use in self.uses.values() for page in use.pages[band]}
 
     def bound(self, band: int, page: int) -> str:
         """A page gets an id; a transfer that still touches it, if any."""

@@ -23,6 +23,7 @@ from unikv.disagg.board import Board
 from unikv.disagg.quarantine import QuarantineLimits
 from unikv.disagg.rounds import TransferRounds
 from unikv.disagg.transfer_waiter import NetworkTransferWaiter
+from unikv.errors import TransferError
 from unikv.requests import RowMemory
 from unikv.storage import KVStorage
 
@@ -38,7 +39,7 @@ def _keeps_row_memory(device: object) -> TypeGuard[RowMemoryDevice]:
 
 
 class NotedWaiter(NetworkTransferWaiter):
-    """Tells its rank's network which waits begin, and which have ended well."""
+    """Tells its rank's network which waits begin, and how they end."""
 
     __slots__ = ("_board_of", "_network")
 
@@ -48,15 +49,17 @@ class NotedWaiter(NetworkTransferWaiter):
         self._network = network
 
     def wait(self, names: Sequence[str]) -> None:
-        uses = {transfer.name: transfer.uses for transfer in self._board_of.transfers()}
-        waited = {
-            name: [number for number, use in enumerate(own) if use in names]
-            for name, own in uses.items()
-            if not set(own).isdisjoint(names)
-        }
-        self._network.waits_for(list(waited))
-        super().wait(names)
-        self._network.waited_out(waited)
+        uses: dict[str, tuple[str, int]] = {}
+        for transfer in self._board_of.transfers():
+            for number, use in enumerate(transfer.uses):
+                uses.setdefault(use, (transfer.name, number))
+        self._network.waits_for([uses[use] for use in names if use in uses])
+        try:
+            super().wait(names)
+        except TransferError:
+            self._network.waited_in_vain()
+            raise
+        self._network.waited_out()
 
 
 class UnikvSubject:
@@ -65,6 +68,8 @@ class UnikvSubject:
     families = frozenset({"windows", "state", "prefix", "layout", "host", "network", "rows"})
     shares_bytes = True
     quarantine_max = LIMITS.transfers
+    quarantine_pages_max = LIMITS.pages
+    transfers_max = TRANSFERS_MAX
 
     def __init__(self, layout: StorageLayout, device: CopyDevice) -> None:
         network = getattr(device, "network", None)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from weakref import proxy
 
+from harness import transfer_room
 from harness.check import capacity, effects
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
@@ -220,10 +221,9 @@ class World:
         self.order_tables()
         promised = self.ask(*question)
         submitted = len(self.ports[0].log)
-        answer = self.ask(*call)
+        answer = transfer_room.ask(self, counts, call)
         if isinstance(answer, TransferError):
             self.answers.append("TransferError")
-            self.probes["transfer_not_waited_out"] += 1
             return None
         if isinstance(answer, Shortage):
             self.answers.append(str(answer))
@@ -321,6 +321,9 @@ class World:
 
     untouched = True
     """Whether nobody has asked for a page yet."""
+
+    room: transfer_room.RoomCall | None = None
+    """The call being made, where it may make room."""
 
     asked = False
     """Whether the operation being applied reached the allocator."""

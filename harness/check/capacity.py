@@ -6,7 +6,7 @@ yes are compared where they happen; refusals are judged here.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -102,15 +102,21 @@ def _host_slots_are_short(world: World, demand: tuple[int, ...]) -> bool:
 
 
 def _layout_exists(world: World, demand: tuple[int, ...]) -> bool:
-    truth, layout = world.truth, world.layout
+    truth = world.truth
     if not world.subjects[0].shares_bytes:
         return all(
             truth.bound[band] + demand[band] <= pool
             for band, pool in enumerate(world.subjects[0].pool_pages())
         )
     kept = [truth.transfers.kept(band) for band in world.band_range]
+    return layout_with_pins(world, demand, kept)
+
+
+def layout_with_pins(world: World, demand: tuple[int, ...], pinned: Sequence[Set[int]]) -> bool:
+    """Whether a layout holds `demand` and leaves, per band, these and reserved pages alone."""
+    layout, reserved = world.layout, world.truth.reserved
     bands = tuple(
-        _band(world, band, own | truth.reserved[band].keys()) for band, own in enumerate(kept)
+        _band(world, band, own | reserved[band].keys()) for band, own in enumerate(pinned)
     )
     return bool(_search(layout.total_bytes, layout.sink_bytes, bands, demand))
 

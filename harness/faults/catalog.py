@@ -34,6 +34,7 @@ from harness.faults import (
     steps,
     streams,
     transfers,
+    waits,
     zeroing,
 )
 from harness.faults.fault import Fault
@@ -66,6 +67,7 @@ FAULTS: Mapping[str, Fault] = {
         network,
         quarantine,
         several_bands,
+        waits,
         calls,
     )
     for fault in part.FAULTS

@@ -6,6 +6,7 @@ What has to prove that a transfer is over is not the matter here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from harness.faults.fault import Fault
 from harness.faults.network_parts import in_board, in_rounds, in_waiter, rounds
@@ -91,10 +92,8 @@ class _TakesTheDeadlineForTheEnd(NotedWaiter):
     __slots__ = ()
 
     def wait(self, names: Sequence[str]) -> None:
-        try:
+        with suppress(TransferError):
             super().wait(names)
-        except TransferError:
-            self._network.waited_out({})
 
 
 def _judge_alone_on_the_first_rank(world: World) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from harness import transfer_room
 from harness.check import effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
@@ -60,10 +61,10 @@ class Relieve(Op, frozen=True, tag="relieve"):
             return Outcome.SKIPPED
         world.order_tables()
         slots = self.slots if world.state_band >= 0 else 0
-        answer = world.ask("relieve", self.pages, slots)
-        if isinstance(answer, TransferError):
-            world.probes["transfer_not_waited_out"] += 1
-            return Outcome.REFUSED
         counts = (slots if band == world.state_band else self.pages for band in world.band_range)
-        world.capacity_answers.append((answer, tuple(counts)))
+        demand = tuple(counts)
+        answer = transfer_room.ask(world, demand, ("relieve", self.pages, slots))
+        if isinstance(answer, TransferError):
+            return Outcome.REFUSED
+        world.capacity_answers.append((answer, demand))
         return Outcome.DONE if answer else Outcome.REFUSED

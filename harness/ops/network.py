@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from harness import transfer_room
 from harness.network import (
     Receive,
     Send,
@@ -18,7 +19,6 @@ from harness.network import (
     give_up_receive,
     hear_answers,
     left,
-    note_admission,
     queue_part,
 )
 from harness.ops.base import Name, Op, Outcome
@@ -60,9 +60,8 @@ class BeginReceive(Op, frozen=True, tag="begin_receive"):
         if answer.slots:
             world.states.expect(world, request, answer.slots[0], request.prompt)
         world.ask("append_row", request.row, list(request.pages))
-        world.truth.transfers.held[self.transfer] = _rows_of(world, request)
+        world.truth.transfers.holds(self.transfer, _rows_of(world, request))
         world.transfers.receives[self.transfer] = Receive(self.request)
-        note_admission(world, self.transfer, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 
@@ -82,12 +81,9 @@ class BeginSend(Op, frozen=True, tag="begin_send"):
             return Outcome.SKIPPED
         if len(world.transfers.sends_of(self.request)) >= len(PEER_NAMES):
             return Outcome.SKIPPED
-        answer = world.ask("begin_send", self.transfer, PEER_NAMES[self.peer])
-        if isinstance(answer, TransferError):
-            world.probes["send_refused"] += 1
+        if not transfer_room.begin_send(world, self.transfer, PEER_NAMES[self.peer]):
             return Outcome.REFUSED
         world.transfers.sends[self.transfer] = Send(self.request)
-        note_admission(world, self.transfer, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import transfer_room
 from harness.network import Send, queue_part
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.host_tier import Blocks
@@ -9,7 +10,6 @@ from harness.ops.network import Peer
 from harness.parked import saved_ids_of
 from harness.peers import PEER_NAMES
 from harness.world import World
-from unikv.errors import TransferError
 
 
 class BeginPrefixSend(Op, frozen=True, tag="begin_prefix_send"):
@@ -26,9 +26,7 @@ class BeginPrefixSend(Op, frozen=True, tag="begin_prefix_send"):
             return Outcome.SKIPPED
         if not world.transfers.may_begin(self.transfer):
             return Outcome.SKIPPED
-        answer = world.ask("begin_send", self.transfer, PEER_NAMES[self.peer])
-        if isinstance(answer, TransferError):
-            world.probes["send_refused"] += 1
+        if not transfer_room.begin_send(world, self.transfer, PEER_NAMES[self.peer]):
             return Outcome.REFUSED
         world.transfers.sends[self.transfer] = Send("", prefix=prefix)
         prefix.locks += 1

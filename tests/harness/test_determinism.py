@@ -14,7 +14,7 @@ from harness.runner import run_seed
 from tests.harness.lived_in import scenario
 
 ROOT = Path(__file__).parents[2]
-RUNS = (("smoke", 11), ("hybrid", 12))
+RUNS = (("smoke", 11), ("hybrid", 12), ("peers", 26), ("everything", 1))
 OPERATIONS = 150
 VERSIONS = ("3.11", "3.12", "3.13")
 

@@ -134,3 +134,16 @@ def test_a_part_that_was_waited_for_is_over_and_the_others_are_not() -> None:
 
 def test_the_end_of_a_transfer_that_is_over_changes_nothing() -> None:
     assert TransferTruth(1).over("send1") == []
+
+
+def test_parts_are_known_in_the_order_in_which_they_came_to_hold_pages() -> None:
+    transfers = TransferTruth(1)
+    transfers.holds("receive1", [[1]])
+    transfers.began("send1", "network_send", [[1]])
+    transfers.began("receive1", "network_receive", [[5]])
+    transfers.began("send1", "network_send", [[2]])
+    assert list(transfers.begun) == [("receive1", 0), ("send1", 0), ("send1", 1)]
+    transfers.over("send1", [0])
+    assert list(transfers.begun) == [("receive1", 0), ("send1", 1)]
+    transfers.over("receive1")
+    assert list(transfers.begun) == [("send1", 1)]
