@@ -33,6 +33,7 @@ from harness.faults import (
     steps,
     streams,
     transfers,
+    windows,
     zeroing,
 )
 from harness.faults.fault import Fault
@@ -64,6 +65,7 @@ FAULTS: Mapping[str, Fault] = {
         gates,
         network,
         quarantine,
+        windows,
         calls,
     )
     for fault in part.FAULTS
