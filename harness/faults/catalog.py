@@ -18,6 +18,7 @@ from harness.faults import (
     gates,
     host_tier,
     late_work,
+    leftovers,
     maps,
     moves,
     network,
@@ -65,6 +66,7 @@ FAULTS: Mapping[str, Fault] = {
         gates,
         network,
         quarantine,
+        leftovers,
         windows,
         calls,
     )
