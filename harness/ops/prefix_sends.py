@@ -30,7 +30,7 @@ class BeginPrefixSend(Op, frozen=True, tag="begin_prefix_send"):
         if isinstance(answer, TransferError):
             world.probes["send_refused"] += 1
             return Outcome.REFUSED
-        world.transfers.sends[self.transfer] = Send("", prefix=prefix)
+        world.transfers.sends[self.transfer] = Send("", PEER_NAMES[self.peer], prefix=prefix)
         prefix.locks += 1
         return Outcome.DONE
 
