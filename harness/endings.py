@@ -64,8 +64,10 @@ def _has_parts_left(send: Send) -> bool:
 
 def compare(world: World, due: Due, report: RoundAnswer) -> None:
     """Note every transfer that a round has ended, kept or given up otherwise than it must."""
+    if not (report.ended or report.isolated or due.ended or due.isolated):
+        return
     note, state = world.truth.note, world.transfers
-    expected = {**due.ended}
+    expected = dict(due.ended)
     for name, outcome in report.ended:
         if name in due.given_up:
             expected[name] = due.given_up[name]
