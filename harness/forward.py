@@ -20,8 +20,8 @@ from harness.forward_states import gather_states, translate
 from harness.requests import Request
 from harness.scenario import CELL_BYTES, Commit
 from harness.violation import Site
+from harness.windows import first_attended_page
 from harness.world import World
-from unikv.advance import first_needed_page
 
 
 def launch_step(world: World, requests: Sequence[Request]) -> Step:
@@ -154,7 +154,7 @@ def _gather_tokens(world: World, batch: Batch, band: int, requests: Sequence[Req
     for request in requests:
         first = 0
         if setup.window:
-            first = first_needed_page(request.length, setup.window, slots)
+            first = first_attended_page(request.length, setup.window, slots)
         needed = request.pages[first:]
         spans.append((request, first, len(ids), len(needed)))
         ids += needed

@@ -49,7 +49,6 @@ from harness.scenario import Scenario
 from harness.traffic import BLOCK_TOKENS, Traffic
 from harness.weights import OPERATION_WEIGHTS
 from harness.world import World
-from unikv.advance import first_needed_page
 
 _ALWAYS = COPY_CORE | TRANSFER_CORE | {"arrive", "admit", "chunk", "decode", "launch", "process"}
 """Operations that no swarm switches off: without them nothing happens."""
@@ -369,13 +368,13 @@ class Generator:
         if not world.window_bands:
             return None
         slots = world.setup.page_slots
-        floor = world.states.floor
+        floor, first_needed = world.states.floor, world.retirement.first_needed
         windows = [(band, world.setup.bands[band].window) for band in world.window_bands]
         ready = [
             r
             for r in world.running.values()
             if any(
-                r.window_first[band] < first_needed_page(floor(world, r), window, slots)
+                r.window_first[band] < first_needed(floor(world, r), window, slots)
                 for band, window in windows
             )
         ]

@@ -30,6 +30,7 @@ class Send:
 
     Attributes:
         request: whose pages go.
+        peer: where to.
         queued: how many of its pages were queued so far, in `parts` parts.
         started: parts that an engine was handed.
         is_closed: whether no part comes any more.
@@ -40,6 +41,7 @@ class Send:
     """
 
     request: str
+    peer: str
     queued: int = 0
     parts: int = 0
     started: int = 0
@@ -62,9 +64,11 @@ class Receive:
 
     Attributes:
         request: who gets the rows, empty once it gave them up.
+        peer: who writes them.
     """
 
     request: str
+    peer: str
 
 
 @dataclass(slots=True)
@@ -75,6 +79,8 @@ class NetworkState:
         sends, receives: by name, oldest first.
         given_up: transfers that the engine has aborted.
         isolated: transfers that were given up and are not proved quiet.
+        stopped: transfers whose engines were told to stop, whether a round has said so or not, each
+            with the outcome that it gets once there is proof.
         vetoed: names that a peer gave up while no transfer had them: none of them may begin.
         forgotten: names whose abort is forgotten, so that none of them may begin.
         owed: how many answers each rank owes, by rank, transfer and peer.
@@ -85,6 +91,7 @@ class NetworkState:
     receives: dict[str, Receive] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
     isolated: set[str] = field(default_factory=set)
+    stopped: dict[str, str] = field(default_factory=dict)
     vetoed: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)
     owed: Counter[tuple[int, str, str]] = field(default_factory=Counter)
@@ -105,6 +112,10 @@ class NetworkState:
         """Transfers that wait for nothing more of the engine's."""
         opened = {name for name, send in self.sends.items() if not send.is_closed}
         return set(self.names()) - (opened - self.given_up - self.isolated)
+
+    def is_unwanted(self, name: str) -> bool:
+        """Whether the engine or a peer has asked to stop a transfer that is not over."""
+        return name in self.given_up or name in self.told or name in self.vetoed
 
     def may_begin(self, name: str) -> bool:
         """Whether a transfer may get this name."""
@@ -129,9 +140,29 @@ class Ears:
     def __init__(self, world: World) -> None:
         self._world = world
 
+    def addressed(self, name: str, peer: str, part: int) -> None:
+        """An engine is to hand a part to a peer: both are as the world asked for."""
+        world = self._world
+        state, network = world.transfers, world.network
+        transfer = state.sends.get(name) or state.receives.get(name)
+        if transfer is None or network is None:
+            text = f"{name} is handed to {peer}, but no transfer of that name has begun"
+            world.truth.note("ledger", "handed over under an unknown name", text)
+            return
+        if peer != transfer.peer:
+            text = f"{name} is handed to {peer}, and was begun with {transfer.peer}"
+            world.truth.note("ledger", "handed to another peer", text)
+        before = network.parts(name)
+        if part != before:
+            text = f"{name} is handed over as part {part} after {before} parts; expected {before}"
+            world.truth.note("ledger", "part under another number", text)
+
     def handed(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
         """An engine was handed pages: truth knows them from now on."""
         world = self._world
+        held = world.truth.transfers.held.get(name)
+        if held is not None:
+            self._compare_with_held(name, held, pages)
         world.truth.handed(name, kind, pages)
         if name in world.transfers.vetoed:
             text = f"{name} is handed over, though a peer was told that it never begins"
@@ -159,6 +190,23 @@ class Ears:
             detail = "send of other pages than were queued"
             truth.note("content", detail, text, first_sites(sites))
 
+    def _compare_with_held(
+        self, name: str, held: Sequence[Sequence[int]], pages: Sequence[Sequence[int]]
+    ) -> None:
+        """Note a receive whose peer is told other pages than its ids name, or in another order."""
+        world = self._world
+        named = zip(world.device.program.maps, held, pages, world.layout.bands, strict=True)
+        for band, (entries, ids, told, layout) in enumerate(named):
+            expected = [entries[unit] for unit in ids]
+            if expected != list(told):
+                text = (
+                    f"band {layout.name!r}: the peer of {name} is told pages {list(told)} for ids"
+                    f" {list(ids)}; expected {expected}, page by page, 0 for a retired row"
+                )
+                sites = page_sites(band, {*told, *expected} - {0})
+                detail = "receive into other pages than its ids name"
+                world.truth.note("content", detail, text, first_sites(sites))
+
     def received(self, band: int, page: int) -> bytes:
         """What a peer writes into a page, which its id holds from now on."""
         world = self._world
@@ -168,7 +216,9 @@ class Ears:
         return data
 
     def given_up(self, name: str) -> None:
-        """An engine was told to stop a transfer."""
+        """An engine was told to stop a transfer, perhaps not for the first time."""
+        state = self._world.transfers
+        state.stopped.setdefault(name, "aborted" if state.is_unwanted(name) else "failed")
         self._world.truth.transfer_isolated(name)
 
     def moves(self, band: int, pages: Sequence[int]) -> None:

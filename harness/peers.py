@@ -57,6 +57,10 @@ class Handed:
 class Listener(Protocol):
     """Who hears what engines are handed and when they are quiet."""
 
+    def addressed(self, name: str, peer: str, part: int) -> None:
+        """The first rank's engine is to hand a part of a transfer to a peer; called before that."""
+        ...
+
     def handed(self, name: str, kind: str, pages: Sequence[Sequence[int]]) -> None:
         """The first rank's engine was handed pages; called before anything touches them."""
         ...
@@ -201,12 +205,14 @@ class RankNetwork:
         """Begin to read pages for a peer."""
         self._port.log.append(("send", name, peer, run, pages))
         if self._rank == 0:
+            self._network.listener.addressed(name, peer, run)
             self._network.begin(name, peer, "network_send", pages)
 
     def receive(self, name: str, peer: str, pages: Pages) -> None:
         """Tell a peer where to write."""
         self._port.log.append(("receive", name, peer, pages))
         if self._rank == 0:
+            self._network.listener.addressed(name, peer, 0)
             self._network.begin(name, peer, "network_receive", pages)
 
     def judge(self, name: str) -> Judgement:

@@ -179,6 +179,10 @@ class NetworkSubject(Protocol):
         """Transfers that wait for proof."""
         ...
 
+    def remembered_transfers(self) -> list[str]:
+        """Every name of which it keeps anything: rows, parts, a place, a proof, an abort."""
+        ...
+
 
 class RowSubject(Protocol):
     """What a subject of the family `rows` offers beside `Subject`.
@@ -248,6 +252,10 @@ class HostSubject(Protocol):
 
     def copies(self) -> list[CopyRecord]:
         """Every submitted copy that is not over."""
+        ...
+
+    def remembered_copies(self) -> list[str]:
+        """Every copy, submitted or not, of which it keeps anything."""
         ...
 
 

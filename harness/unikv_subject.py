@@ -237,6 +237,10 @@ class UnikvSubject:
             self._copies = (uses, shown)
         return self._copies[1]
 
+    def remembered_copies(self) -> list[str]:
+        """Copies that the tier knows."""
+        return list(self._host.copies)
+
     @property
     def _rounds(self) -> TransferRounds:
         assert self._transfers is not None, "the device has no network"
@@ -301,6 +305,14 @@ class UnikvSubject:
     def quarantined(self) -> list[str]:
         """Transfers that wait for proof."""
         return [entry.name for entry in self._rounds.board.quarantine.report()]
+
+    def remembered_transfers(self) -> list[str]:
+        """Names on the board, in the queues, in quarantine and among the aborts."""
+        rounds = self._rounds
+        aborts = rounds.board.aborts
+        names = {transfer.name for transfer in rounds.board.transfers()}
+        names.update(rounds.sends._parts, rounds.receives._held, self.quarantined())
+        return sorted(names.union(aborts._stopped, aborts._waiting))
 
     def books(self) -> list[Book]:
         """Its account of every band's pages."""

@@ -40,6 +40,7 @@ from harness.static_buffers import buffers_of
 from harness.subject import Answer, HostSubject, NetworkSubject, Subject
 from harness.truth import Truth
 from harness.unikv_subject import UnikvSubject
+from harness.windows import Retirement
 from unikv.device.port import CopyDevice, StorageLayout, Stream
 from unikv.errors import Shortage, TransferError
 
@@ -66,6 +67,7 @@ class World:
         capacity_answers: refusals of takes and answers of reliefs that are not judged yet, each
             with the pages of every band that were asked for.
         host, transfers, rows, states, relay: the engine's account of each.
+        retirement: how the engine decides which window rows it needs.
         network: every rank's transfer engine; None where there are no peers.
         probes, check_runs: how often each was reached, and how often each check ran.
     """
@@ -117,6 +119,7 @@ class World:
         self.rows = RowBook(setup, self.subjects[0].families)
         self.states = states_of(setup)
         self.relay = Relay()
+        self.retirement = Retirement()
         self.stamps = Stamps().draw
 
     @property

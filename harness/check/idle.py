@@ -7,8 +7,10 @@ hold is live; nothing else is claimed for a reason that has passed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from harness.check import broken
+from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Violation, byte_sites, id_sites, page_sites
 from harness.world import World
 
@@ -57,6 +59,8 @@ def examine(world: World) -> list[Violation]:
         if silent:
             text = f"no rank has told the peers of {silent} that their transfer is quiet"
             found.append(broken(world, "idle", "peers left without an answer", text))
+        _compare_known(world, found)
+    _compare_remembered(world, found)
     _compare_holders(world, found)
     rows = sum(request.row >= 0 for request in world.requests.values())
     assert rows == len(world.running) + len(world.waiting), "the engine lost its count"
@@ -74,6 +78,52 @@ def _unproved(world: World, quarantined: Sequence[str]) -> set[str]:
     setup = world.setup.network
     is_deaf = setup is not None and setup.refusals > REFUSALS_MAX
     return set(quarantined) if is_deaf else set()
+
+
+def _compare_known(world: World, found: list[Violation]) -> None:
+    """Transfer engines know exactly the transfers of which they were handed parts, to their end."""
+    assert world.network is not None
+    known, begun = set(world.network.handed), set(world.truth.transfers.handed)
+    if known != begun:
+        text = (
+            f"engines still know {sorted(known - begun)}, which are over, and were told to forget"
+            f" {sorted(begun - known)}, which are not"
+        )
+        found.append(broken(world, "idle", "engines know other transfers", text))
+
+
+def _compare_remembered(world: World, found: list[Violation]) -> None:
+    """What a rank keeps of copies and transfers is of those that are not over, or cannot come."""
+    host = world.host
+    copies = set(host.backups) | set(host.loads)
+    transfers = set(world.transfers.names())
+    for rank, subject in enumerate(world.subjects):
+        if world.host_subject is not None:
+            kept = set(cast(HostSubject, subject).remembered_copies())
+            _compare_names(world, found, f"rank {rank}", "copies", (kept, copies, set()))
+        if world.network_subject is not None:
+            kept = set(cast(NetworkSubject, subject).remembered_transfers())
+            names = (kept, transfers, world.transfers.vetoed)
+            _compare_names(world, found, f"rank {rank}", "transfers", names)
+
+
+def _compare_names(
+    world: World, found: list[Violation], rank: str, what: str, names: tuple[set[str], ...]
+) -> None:
+    """Both directions.
+
+    Args:
+        what: copies or transfers.
+        names: those that the rank keeps something of, those that are not over, and those of which
+            something may be kept beside them.
+    """
+    kept, unfinished, allowed = names
+    if kept - unfinished - allowed or unfinished - kept:
+        text = (
+            f"{rank} still remembers {what} {sorted(kept - unfinished - allowed)}, which are over,"
+            f" and has forgotten {sorted(unfinished - kept)}, which are not"
+        )
+        found.append(broken(world, "idle", f"{what} remembered", text))
 
 
 def _compare_holders(world: World, found: list[Violation]) -> None:

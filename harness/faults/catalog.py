@@ -18,9 +18,11 @@ from harness.faults import (
     gates,
     host_tier,
     late_work,
+    leftovers,
     maps,
     moves,
     network,
+    outcomes,
     pages,
     quarantine,
     ranks,
@@ -33,8 +35,10 @@ from harness.faults import (
     state_slots,
     steps,
     streams,
+    told,
     transfers,
     waits,
+    windows,
     zeroing,
 )
 from harness.faults.fault import Fault
@@ -68,6 +72,10 @@ FAULTS: Mapping[str, Fault] = {
         quarantine,
         several_bands,
         waits,
+        outcomes,
+        told,
+        leftovers,
+        windows,
         calls,
     )
     for fault in part.FAULTS

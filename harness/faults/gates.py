@@ -317,7 +317,7 @@ FAULTS: tuple[Fault, ...] = (
         id="abort-forgets-queued-parts",
         planted="an abort of a send that no engine knows is forgotten, so freed pages are sent",
         plant=in_board(_AbortsWhatIsUnderWay),
-        checks=("assertion", "ownership"),
+        checks=("ledger", "assertion", "ownership"),
         scenario="peers",
         rows=("B61",),
     ),

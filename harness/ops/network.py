@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from harness import transfer_room
+from harness.endings import compare, due_changes
 from harness.network import (
     Receive,
     Send,
@@ -61,7 +62,7 @@ class BeginReceive(Op, frozen=True, tag="begin_receive"):
             world.states.expect(world, request, answer.slots[0], request.prompt)
         world.ask("append_row", request.row, list(request.pages))
         world.truth.transfers.holds(self.transfer, _rows_of(world, request))
-        world.transfers.receives[self.transfer] = Receive(self.request)
+        world.transfers.receives[self.transfer] = Receive(self.request, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 
@@ -83,7 +84,7 @@ class BeginSend(Op, frozen=True, tag="begin_send"):
             return Outcome.SKIPPED
         if not transfer_room.begin_send(world, self.transfer, PEER_NAMES[self.peer]):
             return Outcome.REFUSED
-        world.transfers.sends[self.transfer] = Send(self.request)
+        world.transfers.sends[self.transfer] = Send(self.request, PEER_NAMES[self.peer])
         return Outcome.DONE
 
 
@@ -188,7 +189,10 @@ def hold_round(world: World) -> bool:
     state = world.transfers
     if not state.names():
         return hear_answers(world) > 0
+    assert world.network is not None
+    due = due_changes(world, world.network)
     report = world.ask("transfer_round")
+    compare(world, due, report)
     state.even_out(world.device.operation)
     over: list[tuple[Send, str]] = []
     for name in report.isolated:
@@ -202,6 +206,7 @@ def hold_round(world: World) -> bool:
     for name, outcome in report.ended:
         world.truth.transfer_over(name)
         state.isolated.discard(name)
+        state.stopped.pop(name, None)
         state.vetoed.discard(name)
         state.given_up.discard(name)
         send = state.sends.pop(name, None)

@@ -11,7 +11,6 @@ from harness.ops.base import Name, Op, Outcome
 from harness.requests import Phase, Prefix, Request
 from harness.states import Tracked
 from harness.world import World
-from unikv.advance import first_needed_page
 
 PREFIXES_MAX = 64
 
@@ -51,7 +50,8 @@ class CachePrefix(Op, frozen=True, tag="cache_prefix"):
         pages = request.pages[: count * setup.block_pages]
         tails = []
         for band in world.window_bands:
-            first = first_needed_page(whole, setup.bands[band].window, setup.page_slots)
+            window = setup.bands[band].window
+            first = world.retirement.first_needed(whole, window, setup.page_slots)
             if request.window_first[band] > first:
                 return Outcome.SKIPPED
             tails.append(pages[first:])
@@ -144,10 +144,10 @@ def _hold_prefix(world: World, request: Request, blocks: tuple[int, ...], slot: 
 
     No row of them may be gone: the request kept its windows behind the checkpoint.
     """
-    setup = world.setup
+    setup, first_needed = world.setup, world.retirement.first_needed
     pages = request.pages[: len(blocks) * setup.block_pages]
     tails = [
-        pages[first_needed_page(len(pages) * setup.page_slots, band.window, setup.page_slots) :]
+        pages[first_needed(len(pages) * setup.page_slots, band.window, setup.page_slots) :]
         for band in setup.bands
         if band.kind == "window"
     ]

@@ -28,7 +28,7 @@ class BeginPrefixSend(Op, frozen=True, tag="begin_prefix_send"):
             return Outcome.SKIPPED
         if not transfer_room.begin_send(world, self.transfer, PEER_NAMES[self.peer]):
             return Outcome.REFUSED
-        world.transfers.sends[self.transfer] = Send("", prefix=prefix)
+        world.transfers.sends[self.transfer] = Send("", PEER_NAMES[self.peer], prefix=prefix)
         prefix.locks += 1
         return Outcome.DONE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness.ops.base import Name, Op, Outcome
 from harness.world import World
-from unikv.advance import first_needed_page
 
 
 class PublishReceive(Op, frozen=True, tag="publish_receive"):
@@ -39,7 +38,7 @@ class RetireReceived(Op, frozen=True, tag="retire_received"):
         retired = 0
         for band in world.window_bands:
             window = world.setup.bands[band].window
-            first = first_needed_page(request.prompt, window, world.setup.page_slots)
+            first = world.retirement.first_needed(request.prompt, window, world.setup.page_slots)
             rows = request.pages[request.window_first[band] : first]
             request.window_first[band] = max(first, request.window_first[band])
             world.retire_rows(band, world.row_holds[band].drop(rows))

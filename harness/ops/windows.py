@@ -5,10 +5,11 @@ from __future__ import annotations
 from harness.library import answer_of
 from harness.network import has_queued_parts
 from harness.ops.base import Name, Op, Outcome
-from harness.requests import Phase
+from harness.requests import Phase, Request
 from harness.states import Tracked
+from harness.violation import id_sites
+from harness.windows import first_attended_page, first_kept_page
 from harness.world import World
-from unikv.advance import first_needed_page, first_retained_page
 
 
 class Advance(Op, frozen=True, tag="advance"):
@@ -24,12 +25,14 @@ class Advance(Op, frozen=True, tag="advance"):
         if has_queued_parts(world, request.name):
             return Outcome.SKIPPED  # rows that are to be sent stay bound until the engine has them
         retired = False
+        length, slots = request.length, world.setup.page_slots
         for band in world.window_bands:
             window = world.setup.bands[band].window
             floor = world.states.floor(world, request)
-            first = first_retained_page(request.length, floor, window, world.setup.page_slots)
-            if first < first_needed_page(request.length, window, world.setup.page_slots):
+            first = world.retirement.first_retained(length, floor, window, slots)
+            if first < first_attended_page(length, window, slots):
                 world.probes["retention_kept_rows"] += 1
+            _compare_retained(world, request, band, first, floor)
             rows = request.pages[request.window_first[band] : first]
             if rows:
                 retired = True
@@ -38,6 +41,35 @@ class Advance(Op, frozen=True, tag="advance"):
         if retired:
             world.probes["window_retired"] += 1
         return Outcome.DONE if retired else Outcome.SKIPPED
+
+
+def _compare_retained(world: World, request: Request, band: int, first: int, floor: int) -> None:
+    """Note rows that stay for nobody, and rows that go though a checkpoint needs them.
+
+    A row that goes though the request itself attends it is seen when its forward reads it.
+
+    Args:
+        first: page index in the request from which on the engine keeps rows of the band.
+        floor: where whoever resumes at the checkpoint begins.
+    """
+    window, slots = world.setup.bands[band].window, world.setup.page_slots
+    needed = first_kept_page(request.length, floor, window, slots)
+    if first == needed:
+        return
+    if first < needed:
+        detail, rows = "window row kept for nobody", request.pages[first:needed]
+        why = f"which no token from {min(request.length, floor)} on attends"
+    elif first <= first_attended_page(request.length, window, slots):
+        detail, rows = "window row of a checkpoint given up", request.pages[needed:first]
+        why = f"which whoever resumes at token {floor} attends"
+    else:
+        return
+    name = world.layout.bands[band].name
+    text = (
+        f"band {name!r}: {request.name} keeps its rows from page {first} on, expected is from page"
+        f" {needed} on, for ids {rows}, {why}"
+    )
+    world.truth.note("ledger", detail, text, id_sites(band, rows))
 
 
 class Checkpoint(Op, frozen=True, tag="checkpoint"):
