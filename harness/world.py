@@ -159,7 +159,7 @@ class World:
 
     def _call(self, rank: int, name: str, arguments: Sequence[Any]) -> Any:
         port, subject = self._doors[rank]
-        port.begin_call()
+        port.begin_call(name)
         try:
             return getattr(subject, name)(*arguments)
         except Shortage as shortage:

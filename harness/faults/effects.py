@@ -11,6 +11,8 @@ from harness.world import World
 from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator, Taken
 from unikv.alloc.reclaim import Reclaim
+from unikv.device.port import Stream
+from unikv.ids.unit_ids import Operation
 
 
 class _RefusalSettles(ChainAllocator):
@@ -34,6 +36,21 @@ class _FreeWaits(Reclaim):
         if self._steps.newest and self._steps.wait(self._steps.newest):
             self.writes_retired()
         super().free(band, pages)
+
+
+class _FreeBlocksTheHost(ChainAllocator):
+    def _give_up(self, band: Band, ids: Sequence[int], operation: Operation) -> None:
+        self.device.host_wait(self.device.record_event(Stream.FORWARD))
+        super()._give_up(band, ids, operation)
+
+
+class _SettleBlocksTheHost(Reclaim):
+    __slots__ = ()
+
+    def settle_all(self) -> None:
+        device = self._steps._device
+        device.host_wait(device.record_event(Stream.SCHEDULE))
+        super().settle_all()
 
 
 class _FlushSettles(ChainAllocator):
@@ -100,6 +117,20 @@ FAULTS: tuple[Fault, ...] = (
         planted="a free lets the schedule stream wait for the newest step",
         plant=in_reclaim(_FreeWaits),
         checks=("effects",),
+    ),
+    Fault(
+        id="free-blocks-the-host",
+        planted="a free lets the host wait until the forward stream has run",
+        plant=in_chain(_FreeBlocksTheHost),
+        checks=("host_reads",),
+    ),
+    Fault(
+        id="settle-blocks-the-host",
+        planted="a relief lets the host wait for the schedule stream before it settles, which"
+        " orders all that comes after",
+        plant=in_reclaim(_SettleBlocksTheHost),
+        checks=("host_reads",),
+        scenario="hybrid",
     ),
     Fault(
         id="flush-settles",
