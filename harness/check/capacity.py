@@ -1,7 +1,8 @@
 """Capacity: a yes is a successful take, a no is confirmed by an exhaustive layout search.
 
 The search shares nothing with the allocator's pricing and reads only truth's counts.  Takes after a
-yes are compared where they happen; refusals are judged here.
+yes are compared where they happen; refusals are judged here.  A relief that says yes has made the
+room: behind it the demand fits with every span where it is.
 """
 
 from __future__ import annotations
@@ -55,6 +56,30 @@ def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call
     """Note that a take was served whose own question was answered with a no."""
     text = f"{question} says that {demand} pages are not there, {call} served them"
     world.truth.note("capacity", "take served after a no", text)
+
+
+def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
+    """Note that a relief said yes and left no room that a take of `demand` could grow into.
+
+    The take may still settle, but nothing has to move for it: every page that is claimed now, a
+    pending one too, stays inside its band's span.
+    """
+    world.check_runs["capacity"] += 1
+    truth, layout = world.truth, world.layout
+    bands, room = [], []
+    books = world.subjects[0].books()
+    for part, bound, reserved, stuck, book in zip(
+        layout.bands, truth.bound, truth.reserved, truth.transfers.stuck, books, strict=True
+    ):
+        used = bound + len(reserved) + len(stuck)
+        bands.append((part.page_bytes, used, *book.span))
+        room.append(f"{used} of {part.name!r} in use in span {book.span}")
+    if not _search(layout.total_bytes, layout.sink_bytes, tuple(bands), demand):
+        text = (
+            f"relieve of {demand} says yes, but with every span kept no layout holds them beside"
+            f" the pages {', '.join(room)}"
+        )
+        world.truth.note("capacity", "relief made no room", text)
 
 
 def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) -> list[Violation]:

@@ -75,6 +75,11 @@ class _RelievesNothing(ChainAllocator):
         return False
 
 
+class _RelievesInWords(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        return self.relief.fits(self._demand(pages, slots))
+
+
 class _KeepsAPage(Holds):
     __slots__ = ()
 
@@ -158,6 +163,13 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_chain(_RelievesNothing),
         checks=("capacity",),
         rows=("B97",),
+    ),
+    Fault(
+        id="relief-rearranges-nothing",
+        planted="a relief says truly whether a layout holds the demand, and lays out none",
+        plant=in_chain(_RelievesInWords),
+        checks=("capacity",),
+        scenario="hybrid",
     ),
     Fault(
         id="page-kept-by-nobody",

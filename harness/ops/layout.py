@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from harness.check import effects
+from harness.check import capacity, effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
 from unikv.errors import TransferError
@@ -65,5 +65,8 @@ class Relieve(Op, frozen=True, tag="relieve"):
             world.probes["transfer_not_waited_out"] += 1
             return Outcome.REFUSED
         counts = (slots if band == world.state_band else self.pages for band in world.band_range)
-        world.capacity_answers.append((answer, tuple(counts)))
+        demand = tuple(counts)
+        world.capacity_answers.append((answer, demand))
+        if answer is True:
+            capacity.after_a_relief(world, demand)
         return Outcome.DONE if answer else Outcome.REFUSED

@@ -2,6 +2,8 @@
 
 import pytest
 
+from harness.check import capacity
+from harness.ops import Outcome, Relieve
 from harness.world import World
 from tests.harness.lived_in import is_busy, reports, world_when
 from unikv.errors import Shortage
@@ -45,3 +47,35 @@ def test_a_refusal_for_another_reason_is_reported() -> None:
     world = world_when("smoke", room)
     refused(world, "rows", 1)
     assert reports(world) == [("capacity", "refused rows that are there")]
+
+
+# Reliefs ----------------------------------------------------------------------------------------
+
+
+def fits_after_moves_only(world: World) -> bool:
+    """One more page of every token band fits, and for it something that is claimed must move."""
+    subject = world.subjects[0]
+    if not is_busy(world) or not subject.fits(1, 0):
+        return False
+    capacity.after_a_relief(world, one_page(world))
+    is_in_the_way = bool(world.truth.problems)
+    world.truth.problems.clear()
+    return is_in_the_way
+
+
+def one_page(world: World) -> tuple[int, ...]:
+    """A page of every token band."""
+    return tuple(int(band != world.state_band) for band in world.band_range)
+
+
+def test_a_relief_that_says_yes_and_moves_nothing_is_reported() -> None:
+    world = world_when("hybrid", fits_after_moves_only)
+    capacity.after_a_relief(world, one_page(world))
+    assert "in span" in world.truth.problems[0].what
+    assert reports(world) == [("capacity", "relief made no room")]
+
+
+def test_a_relief_that_has_made_the_room_is_silent() -> None:
+    world = world_when("hybrid", fits_after_moves_only)
+    assert Relieve(1, 0).apply(world) is Outcome.DONE
+    assert world.truth.problems == []
