@@ -224,10 +224,11 @@ class World:
         if isinstance(answer, TransferError):
             self.answers.append("TransferError")
             self.probes["transfer_not_waited_out"] += 1
+            effects.after_refusal(self, call[0], submitted, self.books)
             return None
         if isinstance(answer, Shortage):
             self.answers.append(str(answer))
-            effects.after_refusal(self, submitted, self.books)
+            effects.after_refusal(self, call[0], submitted, self.books)
             self.capacity_answers.append((answer, counts))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:

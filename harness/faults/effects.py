@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.faults.fault import Fault
-from harness.faults.parts import become, in_chain, in_reclaim, in_world
+from harness.faults.parts import become, in_chain, in_reclaim, in_relief, in_world
 from harness.requests import Holds
 from harness.world import World
 from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator, Taken
 from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.relief import Relief
 from unikv.device.port import Stream
+from unikv.errors import TransferError
 from unikv.ids.unit_ids import Operation
 
 
@@ -27,6 +29,25 @@ class _RefusalCompacts(ChainAllocator):
         if not self.fits(pages, slots):
             self.flush(3)
         return super().take(pages, slots)
+
+
+class _RefusedReliefSettles(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        is_made = super().relieve(pages, slots)
+        if not is_made:
+            self.reclaim.settle_all()
+        return is_made
+
+
+class _WaitInVainSettles(Relief):
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        try:
+            super()._end_transfers(demand)
+        except TransferError:
+            self._reclaim.settle_all()
+            raise
 
 
 class _FreeWaits(Reclaim):
@@ -116,6 +137,20 @@ FAULTS: tuple[Fault, ...] = (
         planted="a refused take has moved pages before it said no",
         plant=in_chain(_RefusalCompacts),
         checks=("effects",),
+    ),
+    Fault(
+        id="refused-relief-settles",
+        planted="a relief that says no has settled every pending page",
+        plant=in_chain(_RefusedReliefSettles),
+        checks=("effects",),
+    ),
+    Fault(
+        id="wait-in-vain-settles",
+        planted="a take or relief that has waited for a transfer in vain settles every pending page"
+        " before it raises",
+        plant=in_relief(_WaitInVainSettles),
+        checks=("effects",),
+        scenario="peers",
     ),
     Fault(
         id="free-waits",

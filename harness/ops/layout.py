@@ -60,7 +60,10 @@ class Relieve(Op, frozen=True, tag="relieve"):
             return Outcome.SKIPPED
         world.order_tables()
         slots = self.slots if world.state_band >= 0 else 0
+        submitted, before = len(world.ports[0].log), world.books
         answer = world.ask("relieve", self.pages, slots)
+        if answer is not True:
+            effects.after_refusal(world, "relieve", submitted, before)
         if isinstance(answer, TransferError):
             world.probes["transfer_not_waited_out"] += 1
             return Outcome.REFUSED
