@@ -229,6 +229,7 @@ class World:
         if isinstance(answer, Shortage):
             self.answers.append(str(answer))
             effects.after_refusal(self, call[0], submitted, self.books)
+            capacity.after_a_shortage(self, answer, counts)
             self.capacity_answers.append((answer, counts))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:

@@ -49,6 +49,51 @@ def test_a_refusal_for_another_reason_is_reported() -> None:
     assert reports(world) == [("capacity", "refused rows that are there")]
 
 
+# Figures ----------------------------------------------------------------------------------------
+
+
+def figures(world: World, kind: str, demand: tuple[int, ...]) -> tuple[str, int, int]:
+    """Band, units asked for and units free as the allocator gives them."""
+    shortage = world.ask("take", demand[world.owner_band], 0)
+    assert isinstance(shortage, Shortage)
+    assert shortage.kind == kind
+    return shortage.band, shortage.asked, shortage.free
+
+
+def many_pages(world: World, kind: str) -> tuple[int, ...]:
+    """More pages of every token band than there are ids, or as many as there are ids."""
+    full = world.owner_band
+    free = world.layout.bands[full].id_count - world.truth.held_count[full]
+    pages = free + 1 if kind == "ids" else free
+    return tuple(0 if band == world.state_band else pages for band in world.band_range)
+
+
+def short_of_bytes(world: World) -> bool:
+    """Bytes run out before ids do."""
+    return is_busy(world) and not world.subjects[0].fits(many_pages(world, "bytes")[-1], 0)
+
+
+@pytest.mark.parametrize("kind", ["ids", "bytes"])
+def test_the_figures_of_a_refusal_are_confirmed(kind: str) -> None:
+    world = world_when("smoke", short_of_bytes)
+    demand = many_pages(world, kind)
+    given = figures(world, kind, demand)
+    capacity.after_a_shortage(world, Shortage(kind, *given), demand)
+    assert world.truth.problems == []
+
+
+@pytest.mark.parametrize("kind", ["ids", "bytes"])
+@pytest.mark.parametrize("wrong", ["band", "asked", "free"])
+def test_another_figure_of_a_refusal_is_reported(kind: str, wrong: str) -> None:
+    world = world_when("smoke", short_of_bytes)
+    demand = many_pages(world, kind)
+    band, asked, free = figures(world, kind, demand)
+    band = "nowhere" if wrong == "band" else band
+    shortage = Shortage(kind, band, asked + (wrong == "asked"), free + (wrong == "free"))
+    capacity.after_a_shortage(world, shortage, demand)
+    assert reports(world) == [("capacity", "refusal with other figures")]
+
+
 # Reliefs ----------------------------------------------------------------------------------------
 
 
