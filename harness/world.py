@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from weakref import proxy
 
-from harness.check import capacity, effects
+from harness.check import capacity, effects, ledger
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
@@ -244,9 +244,10 @@ class World:
         """Ask for a free of some kind, which waits for nothing."""
         self.order_tables()
         self.frees += 1
-        submitted = len(self.ports[0].log)
+        submitted, freed = len(self.ports[0].log), ledger.freed_before(self)
         self.ask(name, *arguments)
         effects.after_free(self, name, submitted)
+        ledger.after_free(self, name, freed)
 
     def free_pages(self, ids: list[int]) -> None:
         """Free virtual pages that nobody holds any more."""
