@@ -4,6 +4,9 @@ The search shares nothing with the allocator's pricing and reads only truth's co
 yes are compared where they happen; refusals are judged here.  A relief that says yes has made the
 room: behind it the demand fits with every span where it is.  The figures that a refusal gives are
 compared with truth's where it is given.
+
+What admission prices is asked as well: chunks end on the grid of checkpoints, and a request keeps
+no window row that nobody attends, neither its next token nor who resumes at its last checkpoint.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from harness.violation import Violation
 from unikv.errors import Shortage
 
 if TYPE_CHECKING:
+    from harness.requests import Request
     from harness.world import World
 
 Figures = dict[str, tuple[int, int]]
@@ -86,6 +90,49 @@ def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
             f" the pages {', '.join(room)}"
         )
         world.truth.note("capacity", "relief made no room", text)
+
+
+def after_a_chunk(world: World, request: Request, first: int, tokens: int) -> None:
+    """Note a chunk of a prompt that ends off the grid, before the prompt does.
+
+    Args:
+        request: whose prompt it is.
+        first: tokens before the chunk.
+        tokens: of the chunk.
+    """
+    end, interval = first + tokens, _interval(world)
+    if end > request.prompt or (end < request.prompt and interval and end % interval):
+        text = (
+            f"{request.name}: a chunk of {tokens} tokens ends at {end}; allowed: a multiple of"
+            f" {interval or 1} below {request.prompt}, or {request.prompt}, where the prompt ends"
+        )
+        world.truth.note("capacity", "chunk ends off the grid", text)
+
+
+def after_an_advance(world: World, request: Request) -> None:
+    """Note window rows that a request keeps although no token attends them any more.
+
+    The last checkpoint that it can have is on the last grid position behind it, and without a grid
+    at its next token; from there on, the window of whoever resumes reaches back.
+    """
+    interval, slots = _interval(world), world.setup.page_slots
+    resumed_at = request.length - (request.length % interval if interval else 0)
+    for band in world.window_bands:
+        first, window = request.window_first[band], world.setup.bands[band].window
+        oldest_attended = resumed_at - window + 1
+        if (first + 1) * slots <= oldest_attended:
+            text = (
+                f"{request.name} of {request.length} tokens keeps page {first} in band"
+                f" {world.layout.bands[band].name!r}, which ends before token"
+                f" {(first + 1) * slots}; a window of {window} reaches back to token"
+                f" {oldest_attended} at most"
+            )
+            world.truth.note("capacity", "window rows beyond the price", text)
+
+
+def _interval(world: World) -> int:
+    """Tokens between two positions at which a state may be kept; 0 where there is no grid."""
+    return world.setup.checkpoints.interval if world.state_band >= 0 else 0
 
 
 def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) -> None:
