@@ -274,7 +274,7 @@ def tell_rank(world: World, rank: int, name: str, peer: str) -> None:
     world.asked = True
     world.transfers.owed[rank, name, peer] += 1
     world.transfers.told.add(name)
-    world.ports[rank].begin_call()
+    world.ports[rank].begin_call("abort_for")
     cast("NetworkSubject", world.subjects[rank]).abort_for(name, peer)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from harness.check import effects
 from harness.check.capacity import layout_with_pins
 from harness.violation import page_sites
 from unikv.errors import Shortage, TransferError
@@ -39,7 +40,7 @@ class RoomCall:
 
 
 def ask(world: World, demand: tuple[int, ...], call: Sequence[Any]) -> Any:
-    """Make a call that may move pages or wait for transfers; its answer.
+    """Make a call that may move pages or wait for transfers; its answer, which is judged.
 
     Args:
         demand: pages of every band that it asks for.
@@ -47,11 +48,14 @@ def ask(world: World, demand: tuple[int, ...], call: Sequence[Any]) -> Any:
     """
     # What a wait of the call itself gives up comes too late to keep out what it begins.
     closed = _closed(world, call[2]) if call[0] == "begin_receive" else ""
+    submitted, before = len(world.ports[0].log), world.books
     world.room = RoomCall(demand)
     try:
         answer = world.ask(*call)
     finally:
         world.room = None
+    if answer is False or isinstance(answer, (Shortage, TransferError)):
+        effects.after_refusal(world, call[0], submitted, before)
     if isinstance(answer, TransferError):
         world.probes["transfer_not_waited_out"] += 1
         _judge_refusal(world, call, closed)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from weakref import proxy
 
 from harness import transfer_room
-from harness.check import capacity, effects
+from harness.check import capacity, effects, ledger
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from harness.engine import Engine, Step
@@ -163,7 +163,7 @@ class World:
 
     def _call(self, rank: int, name: str, arguments: Sequence[Any]) -> Any:
         port, subject = self._doors[rank]
-        port.begin_call()
+        port.begin_call(name)
         try:
             return getattr(subject, name)(*arguments)
         except Shortage as shortage:
@@ -223,14 +223,13 @@ class World:
         self.untouched = False
         self.order_tables()
         promised = self.ask(*question)
-        submitted = len(self.ports[0].log)
         answer = transfer_room.ask(self, counts, call)
         if isinstance(answer, TransferError):
             self.answers.append("TransferError")
             return None
         if isinstance(answer, Shortage):
             self.answers.append(str(answer))
-            effects.after_refusal(self, submitted, self.books)
+            capacity.after_a_shortage(self, answer, counts)
             self.capacity_answers.append((answer, counts))
             self.probes["ids_refused" if answer.kind == "ids" else "take_refused"] += 1
             if promised:
@@ -245,9 +244,10 @@ class World:
         """Ask for a free of some kind, which waits for nothing."""
         self.order_tables()
         self.frees += 1
-        submitted = len(self.ports[0].log)
+        submitted, freed = len(self.ports[0].log), ledger.freed_before(self)
         self.ask(name, *arguments)
         effects.after_free(self, name, submitted)
+        ledger.after_free(self, name, freed)
 
     def free_pages(self, ids: list[int]) -> None:
         """Free virtual pages that nobody holds any more."""

@@ -26,7 +26,7 @@ PROMISES: Mapping[str, str] = {
     "ledger": "the allocator's uses equal truth's",
     "capacity": "a yes is a successful take; a no is confirmed by exhaustive search",
     "divergence": "ranks give equal answers and keep equal books",
-    "host_reads": "no host read behind a wait within one allocator operation",
+    "host_reads": "the host waits only where ids leave, and reads nothing behind a wait",
     "initialised": "no read of bytes never written where the layout promises zeros",
     "idle": "nothing pending, leaked or in use at rest",
     "effects": "a refusal changes nothing, a free waits for nothing, a flush settles nothing",

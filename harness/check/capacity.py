@@ -1,12 +1,17 @@
 """Capacity: a yes is a successful take, a no is confirmed by an exhaustive layout search.
 
 The search shares nothing with the allocator's pricing and reads only truth's counts.  Takes after a
-yes are compared where they happen; refusals are judged here.
+yes are compared where they happen; refusals are judged here.  A relief that says yes has made the
+room: behind it the demand fits with every span where it is.  The figures that a refusal gives are
+compared with truth's where it is given.
+
+What admission prices is asked as well: chunks end on the grid of checkpoints, and a request keeps
+no window row that nobody attends, neither its next token nor who resumes at its last checkpoint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +21,13 @@ from harness.violation import Violation
 from unikv.errors import Shortage
 
 if TYPE_CHECKING:
+    from harness.requests import Request
     from harness.world import World
+
+Figures = dict[str, tuple[int, int]]
+"""Units asked for and units free of every band that is short, by its name."""
+
+_HOLE = 2
 
 _search = lru_cache(maxsize=1 << 16)(layout_exists)
 
@@ -57,32 +68,143 @@ def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call
     world.truth.note("capacity", "take served after a no", text)
 
 
+def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
+    """Note that a relief said yes and left no room that a take of `demand` could grow into.
+
+    The take may still settle, but nothing has to move for it: every page that is claimed now, a
+    pending one too, stays inside its band's span.
+    """
+    world.check_runs["capacity"] += 1
+    truth, layout = world.truth, world.layout
+    bands, room = [], []
+    books = world.subjects[0].books()
+    for part, bound, reserved, stuck, book in zip(
+        layout.bands, truth.bound, truth.reserved, truth.transfers.stuck, books, strict=True
+    ):
+        used = bound + len(reserved) + len(stuck)
+        bands.append((part.page_bytes, used, *book.span))
+        room.append(f"{used} of {part.name!r} in use in span {book.span}")
+    if not _search(layout.total_bytes, layout.sink_bytes, tuple(bands), demand):
+        text = (
+            f"relieve of {demand} says yes, but with every span kept no layout holds them beside"
+            f" the pages {', '.join(room)}"
+        )
+        world.truth.note("capacity", "relief made no room", text)
+
+
+def after_a_chunk(world: World, request: Request, first: int, tokens: int) -> None:
+    """Note a chunk of a prompt that ends off the grid, before the prompt does.
+
+    Args:
+        request: whose prompt it is.
+        first: tokens before the chunk.
+        tokens: of the chunk.
+    """
+    end, interval = first + tokens, _interval(world)
+    if end > request.prompt or (end < request.prompt and interval and end % interval):
+        text = (
+            f"{request.name}: a chunk of {tokens} tokens ends at {end}; allowed: a multiple of"
+            f" {interval or 1} below {request.prompt}, or {request.prompt}, where the prompt ends"
+        )
+        world.truth.note("capacity", "chunk ends off the grid", text)
+
+
+def after_an_advance(world: World, request: Request) -> None:
+    """Note window rows that a request keeps although no token attends them any more.
+
+    The last checkpoint that it can have is on the last grid position behind it, and without a grid
+    at its next token; from there on, the window of whoever resumes reaches back.
+    """
+    interval, slots = _interval(world), world.setup.page_slots
+    resumed_at = request.length - (request.length % interval if interval else 0)
+    for band in world.window_bands:
+        first, window = request.window_first[band], world.setup.bands[band].window
+        oldest_attended = resumed_at - window + 1
+        if (first + 1) * slots <= oldest_attended:
+            text = (
+                f"{request.name} of {request.length} tokens keeps page {first} in band"
+                f" {world.layout.bands[band].name!r}, which ends before token"
+                f" {(first + 1) * slots}; a window of {window} reaches back to token"
+                f" {oldest_attended} at most"
+            )
+            world.truth.note("capacity", "window rows beyond the price", text)
+
+
+def _interval(world: World) -> int:
+    """Tokens between two positions at which a state may be kept; 0 where there is no grid."""
+    return world.setup.checkpoints.interval if world.state_band >= 0 else 0
+
+
+def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) -> None:
+    """Note a refusal whose band, units asked for or units free are not what truth has.
+
+    A refusal that nothing justifies has no such figures; it is judged as one.
+    """
+    figures = _SHORT_OF.get(shortage.kind, _nobody)(world, demand)
+    given = shortage.asked, shortage.free
+    if not figures or figures.get(shortage.band) == given:
+        return
+    allowed = "; ".join(
+        f"{asked} asked of {band or 'the chain'}, {free} free"
+        for band, (asked, free) in figures.items()
+    )
+    text = f"{demand} pages are refused as {shortage} (band {shortage.band!r}); allowed: {allowed}"
+    world.truth.note("capacity", "refusal with other figures", text)
+
+
 def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) -> list[Violation]:
-    if shortage.kind == "ids" and _ids_are_short(world, demand):
+    if shortage.kind == "ids" and _short_of_ids(world, demand):
         return []
     if shortage.kind == "bytes" and not _layout_exists(world, demand):
         if world.truth.transfers.isolated and _layout_exists_without_quarantine(world, demand):
             world.probes["refused_for_a_quarantine"] += 1
         return []
-    if shortage.kind == "host slots" and _host_slots_are_short(world, demand):
+    if shortage.kind == "host slots" and _short_of_host_slots(world, demand):
         return []
     text = f"{demand} pages are refused ({shortage}), but there is room for all of them"
     return [broken(world, "capacity", f"refused {shortage.kind} that are there", text)]
 
 
-def _ids_are_short(world: World, demand: tuple[int, ...]) -> bool:
-    held = world.truth.held_count
-    return any(
-        part.mints and held[band] + demand[band] > part.id_count
+def _nobody(world: World, demand: tuple[int, ...]) -> Figures:
+    """Of a kind of refusal that names no pages."""
+    return {}
+
+
+def _short_of_ids(world: World, demand: tuple[int, ...]) -> Figures:
+    """Bands that lack ids."""
+    free = [
+        part.id_count - held
+        for part, held in zip(world.layout.bands, world.truth.held_count, strict=True)
+    ]
+    return {
+        part.name: (demand[band], free[band])
         for band, part in enumerate(world.layout.bands)
-    )
+        if part.mints and demand[band] > free[band]
+    }
 
 
-def _host_slots_are_short(world: World, demand: tuple[int, ...]) -> bool:
-    """Whether some band lacks host slots, counted as slots are handed out: nearest to its own end.
+def _short_of_bytes(world: World, demand: tuple[int, ...]) -> Figures:
+    """The chain, and bands whose own holes are too few, each with the holes inside its spans.
+
+    Where bands have pools of their own there are no holes that truth could count.
+    """
+    if not world.subjects[0].shares_bytes:
+        return {}
+    holes = [book.states.count(_HOLE) for book in world.books]
+    short = {
+        part.name: (demand[band], holes[band])
+        for band, part in enumerate(world.layout.bands)
+        if demand[band] > holes[band]
+    }
+    return {"": (sum(demand), sum(holes)), **short}
+
+
+def _short_of_host_slots(world: World, demand: tuple[int, ...]) -> Figures:
+    """Bands that lack host slots, counted as slots are handed out: nearest to their own end.
 
     Slots do not move, so the deepest slot of one end is a wall for the other.
     """
+    short: Figures = {}
     for part in world.layout.host:
         wall = 0  # first byte above what the low end uses
         for band in part.bands:
@@ -96,9 +218,18 @@ def _host_slots_are_short(world: World, demand: tuple[int, ...]) -> bool:
                 slots = range(above * width // size)
             free = [slot for slot in slots if slot not in used]
             if len(free) < demand[band]:
-                return True
+                short[world.layout.bands[band].name] = demand[band], len(free)
+                break
             wall = (max([*used, *free[: demand[band]]], default=-1) + 1) * size
-    return False
+    return short
+
+
+_SHORT_OF: Mapping[str, Callable[[World, tuple[int, ...]], Figures]] = {
+    "ids": _short_of_ids,
+    "bytes": _short_of_bytes,
+    "host slots": _short_of_host_slots,
+}
+"""What truth has of every band that may be named in a refusal, by its kind."""
 
 
 def _layout_exists(world: World, demand: tuple[int, ...]) -> bool:

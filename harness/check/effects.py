@@ -1,8 +1,9 @@
 """Effects: what a call must not do beside its answer.
 
-A refused take submits nothing and changes no book.  A free is logical and waits for nothing.  An
-opportunistic flush keeps to its limit, settles nothing, and waits only where it moves.  A prewarm
-copies in every band, so that no later move is a first use, and changes nothing.
+A refused take or relief submits nothing and changes no book, whether it is short or has waited for
+a transfer in vain.  A free is logical and waits for nothing.  An opportunistic flush keeps to its
+limit, settles nothing, and waits only where it moves.  A prewarm copies in every band, so that no
+later move is a first use, and changes nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ if TYPE_CHECKING:
     from harness.world import World
 
 
-def after_refusal(world: World, submitted: int, before: Sequence[Book]) -> None:
-    """Note what a refused take has submitted or changed."""
+def after_refusal(world: World, call: str, submitted: int, before: Sequence[Book]) -> None:
+    """Note what a refused `call` has submitted or changed.
+
+    A wait for transfers may isolate one that does not end, which no book shows: its pages stay what
+    they are.
+    """
     world.check_runs["effects"] += 1
     log = world.ports[0].log[submitted:]
     if log:
         text = "; ".join(submission_text(world.layout, entry) for entry in log)
-        world.truth.note("effects", "refusal submitted work", f"a refused take submitted {text}")
+        world.truth.note("effects", "refusal submitted work", f"a refused {call} submitted {text}")
     elif world.subjects[0].books() != before:
-        text = f"a refused take changed {_books_text(world, before)}"
+        text = f"a refused {call} changed {_books_text(world, before)}"
         world.truth.note("effects", "refusal changed books", text)
 
 

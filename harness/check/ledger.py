@@ -2,16 +2,61 @@
 
 Both directions: a page that a running forward may touch is not free, and a page that is called
 pending is one that some unprocessed forward may touch.
+
+Settling returns whole batches and leaves no trace where the schedule stream has waited before.  So
+of a page that was freed under a settled step truth knows that it pends right behind the free, and
+not for how long: it may be back as soon as something was taken.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
-from harness.world import World
+
+if TYPE_CHECKING:
+    from harness.world import World
 
 _PENDING, _FIXED = 3, 4
+
+
+def freed_before(world: World) -> list[int]:
+    """How many pages of each band have been freed under steps in flight, for `after_free`."""
+    return list(map(len, world.truth.pending))
+
+
+def after_free(world: World, name: str, before: Sequence[int]) -> None:
+    """Note pages that a free has not left pending although their step is settled, not processed.
+
+    Where the step is not settled, `examine` sees them.
+
+    Args:
+        name: the call that frees.
+        before: what `freed_before` said ahead of the call, in which nothing is bound or processed.
+    """
+    truth = world.truth
+    newest = truth.newest_recorded
+    if not newest or newest > truth.retired_through:
+        return
+    books = None
+    for band, pending in enumerate(truth.pending):
+        if len(pending) == before[band]:
+            continue
+        books = books or world.subjects[0].books()
+        states = books[band].states
+        # In the order in which they were freed, so the new ones are the last.
+        freed = list(pending)[before[band] :]
+        early = [page for page in freed if states[page] != _PENDING]
+        if early:
+            text = (
+                f"band {world.layout.bands[band].name!r} pages {early} are not pending behind"
+                f" {name}, but step {newest} is settled and not processed, and may touch them"
+            )
+            sites = page_sites(band, early)
+            truth.note("ledger", "free too early behind a settle", text, sites)
 
 
 def examine(world: World) -> list[Violation]:

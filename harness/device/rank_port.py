@@ -14,6 +14,12 @@ from harness.device.modeled import ModeledDevice
 from harness.device.row_memory import SavedRow
 from unikv.device.port import Event, RowContent, Stream
 
+MAY_BLOCK = frozenset({"transfer_round", "publish_receive"})
+"""Calls that may let the host wait for an event: those in which physical ids leave for a peer.
+
+Whatever else the host waits for is the engine's own, or the end of a transfer, which is no event.
+"""
+
 
 class RankPort:
     """One rank's door to the modeled device.
@@ -23,6 +29,7 @@ class RankPort:
         network: this rank's transfer engine and link to the other ranks; None without peers.
         log: submissions since it was last cleared.
         host_reads: host reads behind a stream wait since it was last cleared.
+        blocked: calls that let the host wait for the device though they may not, likewise.
     """
 
     has_streams = True
@@ -32,10 +39,12 @@ class RankPort:
         self._device = device
         self._rank = rank
         self._waited = False
+        self._call = ""
         self._recorded = 0
         self._saved_rows = 0
         self.log: list[tuple[object, ...]] = []
         self.host_reads: list[str] = []
+        self.blocked: list[str] = []
 
     def begin_operation(self) -> None:
         """Forget what the previous operation submitted."""
@@ -45,10 +54,12 @@ class RankPort:
                 self._device.events.clear()
             self.log.clear()
             self.host_reads.clear()
+            self.blocked.clear()
 
-    def begin_call(self) -> None:
-        """One allocator call begins: no stream wait has happened in it yet."""
+    def begin_call(self, name: str) -> None:
+        """The allocator call `name` begins: no stream wait has happened in it yet."""
         self._waited = False
+        self._call = name
 
     def record_event(self, stream: Stream) -> Event:
         """Mark the work enqueued so far."""
@@ -79,6 +90,8 @@ class RankPort:
         """Block the host until `event` has passed."""
         assert isinstance(event, ModeledEvent)
         self.note_host_read("host_wait")
+        if self._call not in MAY_BLOCK:
+            self.blocked.append(self._call)
         self.log.append(("host_wait", event.stream, event.index))
         if self._rank == 0:
             self._device.host_wait(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.faults.fault import Fault
-from harness.faults.parts import in_chain, in_relief
+from harness.faults.parts import in_chain, in_host_pools, in_relief
 from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator
 from unikv.alloc.float_band import FloatBand
@@ -13,6 +13,8 @@ from unikv.alloc.pricing import Spans, Step, plan
 from unikv.alloc.relief import Relief
 from unikv.alloc.snapshot import BandView, ChainView
 from unikv.alloc.use import Use
+from unikv.errors import Shortage
+from unikv.memory.host import HostPool
 
 
 class _PendingIsUsed(Relief):
@@ -103,6 +105,38 @@ class _PromisesBytesOnly(ChainAllocator):
         return self.relief.fits(self._demand(pages, slots))
 
 
+class _CountsHeldIds(ChainAllocator):
+    def _short_ids(self, demand: Sequence[int]) -> Shortage | None:
+        short = super()._short_ids(demand)
+        if short is None:
+            return None
+        band = next(band.layout for band in self.bands if band.layout.name == short.band)
+        return Shortage("ids", short.band, short.asked, band.id_count - short.free)
+
+
+class _CountsPendingAsFree(ChainAllocator):
+    def _lay_out_and_acquire(self, demand: Sequence[int]) -> list[list[int]]:
+        try:
+            return super()._lay_out_and_acquire(demand)
+        except Shortage as short:
+            if short.kind == "bytes":
+                pending = sum(band.pending for band in self.bands)
+                raise Shortage("bytes", short.band, short.asked, short.free + pending) from None
+            raise
+
+
+class _AsksForWhatIsMissing(HostPool):
+    """A refusal names the slots that are missing in place of those that were asked for."""
+
+    __slots__ = ()
+
+    def take(self, count: int) -> list[int]:
+        free = self.free_count
+        if count > free:
+            raise Shortage("host slots", self.name, count - free, free)
+        return super().take(count)
+
+
 class _GrowsUpward(ChainAllocator):
     def _acquire(self, band: Band, count: int, span: tuple[int, int]) -> list[int]:
         low, high = band.span()
@@ -189,6 +223,27 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_chain(_PromisesBytesOnly),
         checks=("capacity",),
         scenario="full_only",
+    ),
+    Fault(
+        id="refusal-counts-held-ids",
+        planted="a refusal for lack of ids says how many are held, not how many are free",
+        plant=in_chain(_CountsHeldIds),
+        checks=("capacity",),
+        scenario="full_only",
+    ),
+    Fault(
+        id="refusal-counts-pending-as-free",
+        planted="a refusal for lack of bytes says that pending pages are free",
+        plant=in_chain(_CountsPendingAsFree),
+        checks=("capacity",),
+    ),
+    Fault(
+        id="host-refusal-asks-for-the-rest",
+        planted="a refusal for lack of host slots says that only those were asked for that are"
+        " missing",
+        plant=in_host_pools(_AsksForWhatIsMissing),
+        checks=("capacity",),
+        scenario="host_tier",
     ),
     Fault(
         id="promise-kept-too-long",

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.faults.fault import Fault
-from harness.faults.parts import become, in_chain, in_reclaim, in_world
+from harness.faults.parts import become, in_chain, in_reclaim, in_relief, in_world
 from harness.requests import Holds
 from harness.world import World
 from unikv.alloc.band import Band
 from unikv.alloc.chain import ChainAllocator, Taken
 from unikv.alloc.reclaim import Reclaim
+from unikv.alloc.relief import Relief
+from unikv.device.port import Stream
+from unikv.errors import TransferError
+from unikv.ids.unit_ids import Operation
 
 
 class _RefusalSettles(ChainAllocator):
@@ -27,6 +31,25 @@ class _RefusalCompacts(ChainAllocator):
         return super().take(pages, slots)
 
 
+class _RefusedReliefSettles(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        is_made = super().relieve(pages, slots)
+        if not is_made:
+            self.reclaim.settle_all()
+        return is_made
+
+
+class _WaitInVainSettles(Relief):
+    __slots__ = ()
+
+    def _end_transfers(self, demand: Sequence[int]) -> None:
+        try:
+            super()._end_transfers(demand)
+        except TransferError:
+            self._reclaim.settle_all()
+            raise
+
+
 class _FreeWaits(Reclaim):
     __slots__ = ()
 
@@ -34,6 +57,21 @@ class _FreeWaits(Reclaim):
         if self._steps.newest and self._steps.wait(self._steps.newest):
             self.writes_retired()
         super().free(band, pages)
+
+
+class _FreeBlocksTheHost(ChainAllocator):
+    def _give_up(self, band: Band, ids: Sequence[int], operation: Operation) -> None:
+        self.device.host_wait(self.device.record_event(Stream.FORWARD))
+        super()._give_up(band, ids, operation)
+
+
+class _SettleBlocksTheHost(Reclaim):
+    __slots__ = ()
+
+    def settle_all(self) -> None:
+        device = self._steps._device
+        device.host_wait(device.record_event(Stream.SCHEDULE))
+        super().settle_all()
 
 
 class _FlushSettles(ChainAllocator):
@@ -56,6 +94,11 @@ class _RelievesAnything(ChainAllocator):
 class _RelievesNothing(ChainAllocator):
     def relieve(self, pages: int, slots: int) -> bool:
         return False
+
+
+class _RelievesInWords(ChainAllocator):
+    def relieve(self, pages: int, slots: int) -> bool:
+        return self.relief.fits(self._demand(pages, slots))
 
 
 class _KeepsAPage(Holds):
@@ -96,10 +139,38 @@ FAULTS: tuple[Fault, ...] = (
         checks=("effects",),
     ),
     Fault(
+        id="refused-relief-settles",
+        planted="a relief that says no has settled every pending page",
+        plant=in_chain(_RefusedReliefSettles),
+        checks=("effects",),
+    ),
+    Fault(
+        id="wait-in-vain-settles",
+        planted="a take or relief that has waited for a transfer in vain settles every pending page"
+        " before it raises",
+        plant=in_relief(_WaitInVainSettles),
+        checks=("effects",),
+        scenario="peers",
+    ),
+    Fault(
         id="free-waits",
         planted="a free lets the schedule stream wait for the newest step",
         plant=in_reclaim(_FreeWaits),
         checks=("effects",),
+    ),
+    Fault(
+        id="free-blocks-the-host",
+        planted="a free lets the host wait until the forward stream has run",
+        plant=in_chain(_FreeBlocksTheHost),
+        checks=("host_reads",),
+    ),
+    Fault(
+        id="settle-blocks-the-host",
+        planted="a relief lets the host wait for the schedule stream before it settles, which"
+        " orders all that comes after",
+        plant=in_reclaim(_SettleBlocksTheHost),
+        checks=("host_reads",),
+        scenario="hybrid",
     ),
     Fault(
         id="flush-settles",
@@ -127,6 +198,13 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_chain(_RelievesNothing),
         checks=("capacity",),
         rows=("B97",),
+    ),
+    Fault(
+        id="relief-rearranges-nothing",
+        planted="a relief says truly whether a layout holds the demand, and lays out none",
+        plant=in_chain(_RelievesInWords),
+        checks=("capacity",),
+        scenario="hybrid",
     ),
     Fault(
         id="page-kept-by-nobody",

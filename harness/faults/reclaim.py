@@ -78,6 +78,18 @@ class _FreesUnderTheOldest(Reclaim):
             super().free(band, pages)
 
 
+class _FreesBehindASettle(Reclaim):
+    __slots__ = ()
+
+    def free(self, band: Band, pages: Sequence[int]) -> None:
+        if self._steps.newest and not self._steps.newest_unretired and not self._ledger.held:
+            self._counters.freed_pages += len(pages)
+            band.release_live(pages)
+            self.retreat(band)
+        else:
+            super().free(band, pages)
+
+
 class _FreesWindowRowsAtOnce(Reclaim):
     __slots__ = ()
 
@@ -233,6 +245,12 @@ FAULTS: tuple[Fault, ...] = (
         edge="schedule <- forward",
         pair=("body", "zero write|move write"),
         ahead=("ledger",),
+    ),
+    Fault(
+        id="free-behind-a-settle-at-once",
+        planted="a page freed under a step that is settled and not processed is a hole at once",
+        plant=in_reclaim(_FreesBehindASettle),
+        checks=("ledger",),
     ),
     Fault(
         id="window-row-free-at-once",

@@ -45,6 +45,14 @@ class _RowLeaks(RequestTable):
         self._held[row] = 0
 
 
+class _RowBlocksTheHost(RequestTable):
+    __slots__ = ()
+
+    def give_back(self, row: int) -> None:
+        self._device.host_wait(self._device.record_event(Stream.FORWARD))
+        super().give_back(row)
+
+
 class _RowStaysFree(RequestTable):
     __slots__ = ()
 
@@ -102,6 +110,12 @@ FAULTS: tuple[Fault, ...] = (
         plant=in_rows(_RowLeaks),
         checks=("idle",),
         rows=("B79",),
+    ),
+    Fault(
+        id="row-returned-blocks-the-host",
+        planted="a row that is given back lets the host wait until the forward stream has run",
+        plant=in_rows(_RowBlocksTheHost),
+        checks=("host_reads",),
     ),
     Fault(
         id="row-shared-by-two",

@@ -10,6 +10,7 @@ from harness.requests import Prefix, Request
 from harness.states import StateWork, Tracked
 from harness.subject import Answer
 from harness.world import World
+from unikv.cache.checkpoint_policy import CheckpointPolicy
 from unikv.cache.state_slots import StateSlots
 from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, Content, Ending, SlotState
 from unikv.ids.unit_ids import MintedIds
@@ -189,6 +190,26 @@ class _LetsGoOfEveryWindow(Tracked):
         return request.length
 
 
+class _KeepsOneCheckpointMore(StateSlots):
+    """The floor is the checkpoint before the one that can be taken."""
+
+    __slots__ = ()
+
+    def retention_floor(self, name: str) -> int:
+        return max(0, super().retention_floor(name) - self.policy.interval)
+
+
+class _EndsAnywhere(CheckpointPolicy):
+    def chunk_tokens(self, first: int, limit: int, prompt: int) -> int:
+        return min(limit, prompt - first)
+
+
+def _end_chunks_anywhere(world: World) -> None:
+    if isinstance(world.states, Tracked):
+        policy = world.states.slots.policy
+        world.states.slots.policy = _EndsAnywhere(policy.strategy, policy.interval)
+
+
 class _KeepsItsPlans(Tracked):
     """What is planned for a request is carried out for whoever comes back under its name."""
 
@@ -307,6 +328,21 @@ FAULTS: tuple[Fault, ...] = (
         planted="window rows behind a checkpoint that the cache has not taken are freed",
         plant=in_tracked(_LetsGoOfEveryWindow),
         checks=("ownership",),
+        scenario="rows",
+    ),
+    Fault(
+        id="window-kept-behind-an-older-checkpoint",
+        planted="window rows are kept for a resume at the checkpoint before the last one, which"
+        " nobody has any more",
+        plant=in_slots(_KeepsOneCheckpointMore),
+        checks=("capacity",),
+        scenario="rows",
+    ),
+    Fault(
+        id="chunk-off-the-grid",
+        planted="a chunk of a prompt ends wherever its limit does, so between two checkpoints",
+        plant=_end_chunks_anywhere,
+        checks=("capacity",),
         scenario="rows",
     ),
     Fault(

@@ -282,7 +282,7 @@ FAULTS: tuple[Fault, ...] = (
         id="relief-settles-before-it-waits",
         planted="a relief settles first, so that the host then waits for transfers behind a step",
         plant=in_relief(_SettlesBeforeTheHostWaits),
-        checks=("host_reads",),
+        checks=("host_reads", "effects"),
         scenario="peers",
     ),
     Fault(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from harness.check import effects
+from harness.check import capacity, effects
 from harness.host import Backup, Load, Saved
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.requests import BLOCKS_MAX
@@ -51,7 +51,9 @@ class BeginBackup(Op, frozen=True, tag="begin_backup"):
         answer = world.ask("begin_backup", self.copy, ids)
         if isinstance(answer, Shortage):
             world.answers.append(str(answer))
-            world.capacity_answers.append((answer, tuple(map(len, ids))))
+            counts = tuple(map(len, ids))
+            capacity.after_a_shortage(world, answer, counts)
+            world.capacity_answers.append((answer, counts))
             world.probes["host_slots_refused"] += 1
             return Outcome.REFUSED
         world.answers.append(answer)

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from harness import transfer_room
-from harness.check import effects
+from harness.check import capacity, effects
 from harness.ops.base import Op, Outcome
 from harness.world import World
 from unikv.errors import TransferError
@@ -67,4 +67,6 @@ class Relieve(Op, frozen=True, tag="relieve"):
         if isinstance(answer, TransferError):
             return Outcome.REFUSED
         world.capacity_answers.append((answer, demand))
+        if answer is True:
+            capacity.after_a_relief(world, demand)
         return Outcome.DONE if answer else Outcome.REFUSED

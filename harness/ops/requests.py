@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from harness.check import capacity
 from harness.check.content import compare_prefix
 from harness.network import give_up_receive
 from harness.ops.base import Name, Op, Outcome, Tokens
@@ -61,6 +62,7 @@ class Admit(Op, frozen=True, tag="admit"):
         tokens = world.states.chunk_tokens(matched, self.tokens, request.prompt)
         if tokens < 1:
             return Outcome.SKIPPED  # the limit is too short for a chunk that ends on the grid
+        capacity.after_a_chunk(world, request, matched, tokens)
         pages = pages_for(tokens, world.setup.page_slots)
         answer = world.take(pages, world.states.admission_slots)
         if answer is None:
@@ -104,6 +106,7 @@ class Chunk(Op, frozen=True, tag="chunk"):
         tokens = world.states.chunk_tokens(request.length, self.tokens, request.prompt)
         if tokens < 1:
             return Outcome.SKIPPED
+        capacity.after_a_chunk(world, request, request.length, tokens)
         return extend(world, [(request, tokens)])
 
 

@@ -6,6 +6,7 @@ copy, in `harness.ops.host_tier`.  Between any two parts everything else may hap
 
 from __future__ import annotations
 
+from harness.check import capacity
 from harness.host import Backup
 from harness.ops.base import Name, Op, Outcome
 from harness.ops.host_tier import begin_load
@@ -32,7 +33,9 @@ class BeginSave(Op, frozen=True, tag="begin_save"):
         answer = world.ask("begin_backup", self.copy, ids)
         if isinstance(answer, Shortage):
             world.answers.append(str(answer))
-            world.capacity_answers.append((answer, tuple(map(len, ids))))
+            counts = tuple(map(len, ids))
+            capacity.after_a_shortage(world, answer, counts)
+            world.capacity_answers.append((answer, counts))
             world.probes["host_slots_refused"] += 1
             return Outcome.REFUSED
         world.answers.append(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.check import capacity
 from harness.library import answer_of
 from harness.network import has_queued_parts
 from harness.ops.base import Name, Op, Outcome
@@ -38,6 +39,7 @@ class Advance(Op, frozen=True, tag="advance"):
                 retired = True
                 request.window_first[band] = first
                 world.retire_rows(band, world.row_holds[band].drop(rows))
+        capacity.after_an_advance(world, request)
         if retired:
             world.probes["window_retired"] += 1
         return Outcome.DONE if retired else Outcome.SKIPPED

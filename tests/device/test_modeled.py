@@ -401,7 +401,7 @@ def noted_reads(port: RankPort, calls: Sequence[str], event: ModeledEvent) -> li
         elif call == "host_wait":
             port.host_wait(event)
         else:
-            port.begin_call()
+            port.begin_call("take")
     return port.host_reads
 
 

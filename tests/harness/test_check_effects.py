@@ -2,12 +2,17 @@
 
 from harness.check import effects
 from harness.choices import SeedChoices
-from harness.ops import Outcome, Prewarm
+from harness.faults.catalog import FAULTS
+from harness.faults.parts import become
+from harness.ops import Outcome, Prewarm, Relieve
 from harness.setup import draw_setup
+from harness.subject import Answer
+from harness.unikv_subject import UnikvSubject
 from harness.world import World
 from tests.harness.lived_in import allocators, bands, is_busy, reports, scenario, world_when
 from unikv.alloc.prewarm import prewarm_copies
 from unikv.device.port import Stream
+from unikv.errors import TransferError
 
 
 def busy() -> World:
@@ -21,7 +26,7 @@ def busy() -> World:
 
 def test_a_refusal_without_effects_is_silent() -> None:
     world = busy()
-    effects.after_refusal(world, 0, world.books)
+    effects.after_refusal(world, "take", 0, world.books)
     assert reports(world) == []
     assert world.check_runs["effects"] > 0
 
@@ -29,7 +34,7 @@ def test_a_refusal_without_effects_is_silent() -> None:
 def test_work_submitted_by_a_refusal_is_reported() -> None:
     world = busy()
     world.ports[0].log.append(("zero", Stream.SCHEDULE, 0, [1]))
-    effects.after_refusal(world, 0, world.books)
+    effects.after_refusal(world, "take", 0, world.books)
     assert ("effects", "refusal submitted work") in reports(world)
 
 
@@ -38,8 +43,43 @@ def test_a_book_changed_by_a_refusal_is_reported() -> None:
     before = world.books
     for band in bands(world, world.owner_band):
         band.holes += 1
-    effects.after_refusal(world, 0, before)
+    effects.after_refusal(world, "take", 0, before)
     assert ("effects", "refusal changed books") in reports(world)
+
+
+def with_pending_pages(world: World) -> bool:
+    """Settling would give pages of the owner back."""
+    return is_busy(world) and world.books[-1].counts[2] > 0
+
+
+class _WaitsInVain(UnikvSubject):
+    """Settles, and raises as a take does that no transfer makes room for."""
+
+    def take(self, pages: int, slots: int) -> Answer:
+        self.storage.chain.reclaim.settle_all()
+        raise TransferError("in vain")
+
+
+def test_a_take_that_waited_in_vain_and_has_settled_is_reported() -> None:
+    world = world_when("smoke", with_pending_pages)
+    for subject in allocators(world):
+        become(subject, _WaitsInVain)
+    assert world.take(1, 0) is None
+    assert ("effects", "refusal submitted work") in reports(world)
+
+
+def test_a_relief_that_says_no_and_has_settled_is_reported() -> None:
+    world = world_when("smoke", with_pending_pages)
+    FAULTS["refused-relief-settles"].plant(world)
+    assert Relieve(999, 0).apply(world) is Outcome.REFUSED
+    assert "a refused relieve submitted wait" in world.truth.problems[0].what
+    assert ("effects", "refusal submitted work") in reports(world)
+
+
+def test_a_relief_that_says_no_and_changes_nothing_is_silent() -> None:
+    world = world_when("smoke", with_pending_pages)
+    assert Relieve(999, 0).apply(world) is Outcome.REFUSED
+    assert world.truth.problems == []
 
 
 def test_a_wait_of_a_free_is_reported() -> None:
@@ -70,7 +110,7 @@ def test_a_flush_that_waits_and_moves_nothing_is_reported() -> None:
 
 
 def test_a_page_that_a_flush_returned_is_reported() -> None:
-    world = world_when("smoke", lambda world: is_busy(world) and world.books[-1].counts[2] > 0)
+    world = world_when("smoke", with_pending_pages)
     before = world.subjects[0].books()
     for subject in allocators(world):
         subject.storage.chain.reclaim.settle_all()

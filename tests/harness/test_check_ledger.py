@@ -2,13 +2,24 @@
 
 import msgspec
 
-from harness.ops import Admit, Arrive, BeginReceive, BeginSave, Flush, Launch, Operation, SubmitCopy
+from harness.faults.catalog import FAULTS
+from harness.ops import (
+    Abort,
+    Admit,
+    Arrive,
+    BeginReceive,
+    BeginSave,
+    Flush,
+    Launch,
+    Operation,
+    SubmitCopy,
+)
 from harness.runner import run_trace
 from harness.scenario import HostSetup, NetworkSetup, Setup
 from harness.simpler_setup import with_small_pages
 from harness.world import World
 from tests.harness.backed import run_of, setup_of
-from tests.harness.lived_in import allocators, bands, is_busy, reports, world_when
+from tests.harness.lived_in import allocators, bands, is_busy, reports, running, world_when
 from unikv.alloc.band import HOLE, LIVE, PENDING
 from unikv.alloc.page_usage import Use
 
@@ -121,3 +132,26 @@ def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
     run.world.truth.transfers.held.clear()
     run.execute(Flush(1))
     assert [(v.check, v.detail) for v in run.violations] == [("ledger", "holds differ")]
+
+
+# Behind a settle --------------------------------------------------------------------------------
+
+
+def settled(world: World) -> bool:
+    """Pages are held, and the newest step in flight is settled."""
+    newest = world.truth.newest_recorded
+    return is_busy(world) and 0 < newest <= world.truth.retired_through
+
+
+def test_a_page_freed_behind_a_settle_pends_again() -> None:
+    world = world_when("smoke", settled)
+    Abort(running(world)[0].name).apply(world)
+    assert world.truth.problems == []
+
+
+def test_a_page_freed_behind_a_settle_and_free_at_once_is_reported() -> None:
+    world = world_when("smoke", settled)
+    FAULTS["free-behind-a-settle-at-once"].plant(world)
+    Abort(running(world)[0].name).apply(world)
+    found = [(problem.check, problem.detail) for problem in world.truth.problems]
+    assert set(found) == {("ledger", "free too early behind a settle")}
