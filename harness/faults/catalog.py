@@ -43,8 +43,8 @@ from harness.faults import (
 )
 from harness.faults.fault import Fault
 
-FAULTS: Mapping[str, Fault] = {
-    fault.id: fault
+_ALL: tuple[Fault, ...] = tuple(
+    fault
     for part in (
         engine,
         scheduler,
@@ -79,6 +79,11 @@ FAULTS: Mapping[str, Fault] = {
         calls,
     )
     for fault in part.FAULTS
-}
+)
+
+FAULTS: Mapping[str, Fault] = {fault.id: fault for fault in _ALL}
+"""Every fault by its id, which no other one has."""
+
+assert len(FAULTS) == len(_ALL), "two faults of one id: one of them would be hunted by nobody"
 
 __all__ = ["FAULTS", "Fault"]

@@ -238,7 +238,7 @@ FAULTS: tuple[Fault, ...] = (
         together="translation",
     ),
     Fault(
-        id="ids-taken-for-pages",
+        id="ids-given-to-the-kernels",
         planted="kernels of the window band get virtual ids instead of pages",
         plant=in_chain(_TakesIdsForPages),
         checks=("translation",),

@@ -99,7 +99,7 @@ FAULTS: tuple[Fault, ...] = (
         id="shared-slots-rounded-down",
         planted="a host pool takes the slot that the last slot of its neighbour reaches into",
         plant=in_host_pools(_SharesWholeSlots),
-        checks=("ownership",),
+        checks=("ownership", "capacity"),
         scenario="windows",
     ),
 )
