@@ -171,9 +171,9 @@ def before_moves(world: World, band: int, sources: Sequence[int]) -> None:
 
 def _judge_refusal(world: World, call: Sequence[Any], closed: str) -> None:
     """Note a call refused for transfers without a wait in vain, a full board or quarantine."""
-    network = world.network
-    assert network is not None
-    was_in_vain, network.was_in_vain = network.was_in_vain, False
+    network, was_in_vain = world.network, False
+    if network is not None:
+        was_in_vain, network.was_in_vain = network.was_in_vain, False
     if not was_in_vain and not closed:
         text = f"{call[0]} {tuple(call[1:])} is refused for transfers, but no wait was in vain"
         text += ", and board and quarantine have room" * call[0].startswith("begin_")

@@ -66,6 +66,8 @@ def test_a_take_that_waited_in_vain_and_has_settled_is_reported() -> None:
         become(subject, _WaitsInVain)
     assert world.take(1, 0) is None
     assert ("effects", "refusal submitted work") in reports(world)
+    # There is no network for whose sake anything could be refused.
+    assert ("capacity", "refused for no transfer") in reports(world)
 
 
 def test_a_relief_that_says_no_and_has_settled_is_reported() -> None:
