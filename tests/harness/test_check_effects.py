@@ -65,9 +65,10 @@ def test_a_take_that_waited_in_vain_and_has_settled_is_reported() -> None:
     for subject in allocators(world):
         become(subject, _WaitsInVain)
     assert world.take(1, 0) is None
-    assert ("effects", "refusal submitted work") in reports(world)
+    found = reports(world)
+    assert ("effects", "refusal submitted work") in found
     # There is no network for whose sake anything could be refused.
-    assert ("capacity", "refused for no transfer") in reports(world)
+    assert ("capacity", "refused for no transfer") in found
 
 
 def test_a_relief_that_says_no_and_has_settled_is_reported() -> None:
