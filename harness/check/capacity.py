@@ -214,8 +214,10 @@ def _short_of_host_slots(world: World, demand: tuple[int, ...]) -> Figures:
             if len(part.bands) == 2 and band == part.bands[0]:
                 other = part.bands[1]
                 width = world.layout.bands[other].page_bytes
-                above = min(world.truth.copies.holders[other], default=part.total_bytes // width)
-                slots = range(above * width // size)
+                # Bytes above the last slot that the other end could have are this end's while the
+                # other is empty.
+                above = world.truth.copies.holders[other]
+                slots = range((min(above) * width if above else part.total_bytes) // size)
             free = [slot for slot in slots if slot not in used]
             if len(free) < demand[band]:
                 short[world.layout.bands[band].name] = demand[band], len(free)
