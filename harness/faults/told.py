@@ -55,6 +55,12 @@ class _AnotherPeer(_Told):
         self._engine.receive(name, _other(peer), pages)
 
 
+class _AnotherName(_Told):
+    def send(self, name: str, peer: str, run: int, pages: Pages) -> None:
+        """Begin to send under a name that nobody uses."""
+        self._engine.send(f"{name} again", peer, run, pages)
+
+
 class _HearsOfNoEnd(_Told):
     def forget(self, name: str) -> None:
         """Nothing is forgotten."""
@@ -98,6 +104,13 @@ FAULTS: tuple[Fault, ...] = (
         id="handed-to-another-peer",
         planted="pages are handed to another peer than the transfer was begun with",
         plant=_tell(_AnotherPeer),
+        checks=("ledger",),
+        scenario="peers",
+    ),
+    Fault(
+        id="handed-under-another-name",
+        planted="parts of a send are handed over under a name that no transfer has",
+        plant=_tell(_AnotherName),
         checks=("ledger",),
         scenario="peers",
     ),

@@ -140,6 +140,13 @@ class _GivesUpAtOnce(NotedWaiter):
         return running
 
 
+class _WaitsForNobody(NotedWaiter):
+    __slots__ = ()
+
+    def wait(self, names: Sequence[str]) -> None:
+        super().wait([*names, "a transfer that is over"])
+
+
 class _IsFullOneEarly(Quarantine):
     __slots__ = ()
 
@@ -220,6 +227,13 @@ FAULTS: tuple[Fault, ...] = (
         id="wait-without-patience",
         planted="a wait is given up after the first round",
         plant=in_waiter(_GivesUpAtOnce),
+        checks=("capacity",),
+        scenario="peers",
+    ),
+    Fault(
+        id="wait-names-what-is-over",
+        planted="a wait also names a transfer that no rank has any more",
+        plant=in_waiter(_WaitsForNobody),
         checks=("capacity",),
         scenario="peers",
     ),
