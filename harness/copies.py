@@ -77,7 +77,8 @@ class CopyTruth:
             for slot in units:
                 holder = self._holder(band, slot)
                 if holder:
-                    problems.append(f"slot {slot} of band {band} still belongs to {holder!r}")
+                    place = f"host slot {slot} of band {self._layout.bands[band].name!r}"
+                    problems.append(f"{place} is handed out and still belongs to {holder!r}")
                 self.holders[band][slot] = name
                 # What an earlier copy has left there is nobody's.
                 self.saved[band].pop(slot, None)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from harness.network import NetworkState, Send
 from harness.peers import Network
 from harness.subject import RoundAnswer
+from harness.words import joined
 from harness.world import World
 
 
@@ -80,8 +81,8 @@ def compare(world: World, due: Due, report: RoundAnswer) -> None:
         note("ledger", "transfer that is over goes on", text)
     if sorted(report.isolated) != sorted(due.isolated):
         text = (
-            f"a round says that {sorted(report.isolated)} were given up and wait for proof;"
-            f" expected: {sorted(due.isolated)}"
+            "a round names as given up, and kept until there is proof:"
+            f" {joined(sorted(report.isolated))}; expected: {joined(sorted(due.isolated))}"
         )
         note("ledger", "transfers given up differ", text)
 

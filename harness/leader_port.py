@@ -72,8 +72,9 @@ class LeaderPort(RankPort):
         stray = truth.copies.pairs.stray(kind, band, ids, slots)
         if stray is not None:
             unit, slot = stray
+            what = f"the page of id {unit}" if unit else "a page that no id names"
             text = (
-                f"band {truth.layout.bands[band].name!r}: a {kind} pairs id {unit} with host slot"
+                f"band {truth.layout.bands[band].name!r}: a {kind} pairs {what} with host slot"
                 f" {slot}, which is another page's"
             )
             truth.note("content", f"{kind} of another page", text, id_sites(band, [unit]))

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from harness.problem import Problem
 from harness.violation import Site, id_sites, page_sites
+from harness.words import joined
 from unikv.device.port import StorageLayout
 from unikv.errors import (
     OwnershipError,
@@ -60,17 +61,29 @@ def answers_apart(
     call: str, arguments: Sequence[object], first: object, rank: int, other: object
 ) -> str:
     """What the first rank and another one answered, in words: of a record, what differs in it."""
-    asked = f"{call}({', '.join(map(repr, arguments))})"
+    asked = call_text(call, arguments)
     names = getattr(first, "_fields", ())
     if not isinstance(first, tuple) or not isinstance(other, type(first)) or not names:
-        return f"{asked}: rank 0 says {first!r}, rank {rank} says {other!r}"
+        return f"{asked}: rank 0 says {_value_text(first)}, rank {rank} says {_value_text(other)}"
     fields = zip(names, first, other, strict=True)
     parts = [
-        f"{name} is {one} on rank 0 and {two} on rank {rank}"
+        f"{name} is {_value_text(one)} on rank 0 and {_value_text(two)} on rank {rank}"
         for name, one, two in fields
         if one != two
     ]
     return f"{asked}: {', '.join(parts)}"
+
+
+def _value_text(value: object) -> str:
+    """An answer or a field of one; a tuple as a list in a sentence, what is in it as a list."""
+    if not isinstance(value, tuple):
+        return repr(value)
+    return joined(str([*part]) if isinstance(part, tuple) else repr(part) for part in value)
+
+
+def call_text(call: str, arguments: Sequence[object]) -> str:
+    """A call as it was written."""
+    return f"{call}({', '.join(map(repr, arguments))})"
 
 
 def is_of_the_harness(error: BaseException) -> bool:
@@ -106,11 +119,12 @@ def broken_promise(
         return Problem("ownership", "allocator refused a legal call", f"{call}: {error}", sites)
     if isinstance(error, StepOrderError):
         return Problem("ledger", "allocator refused a legal step", f"{call}: {error}", sites)
+    asked = call_text(call, arguments)
     if isinstance(error, UnikvError):
-        return Problem("assertion", f"{kind} in {call}", f"{call}{arguments}: {error}", sites)
+        return Problem("assertion", f"{kind} in {call}", f"{asked}: {error}", sites)
     frame = _innermost(error)
     place = f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"
-    text = f"{call}{arguments}: {kind} at {place}: {error}"
+    text = f"{asked}: {kind} at {place}: {error}"
     return Problem("assertion", f"{kind} in {call}", text, sites)
 
 

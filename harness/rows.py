@@ -125,6 +125,8 @@ class RowBook:
 def _writer(content: int) -> str:
     """Who wrote the memory of a row, which holds twice the number of a step, and one more where a
     commit of its own did."""
+    if content == NEVER_WRITTEN:
+        return "what was there before anybody wrote it"
     if content == BLANK:
         return "what a reset leaves"
     return f"what {'the commit of ' if content % 2 else ''}step {content // 2} wrote"

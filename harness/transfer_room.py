@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.check import effects
 from harness.check.capacity import layout_with_pins
+from harness.mistakes import call_text
 from harness.violation import page_sites
+from harness.words import counted, demand_text
 from unikv.errors import Shortage, TransferError
 
 if TYPE_CHECKING:
@@ -93,13 +95,19 @@ def before_a_wait(world: World, parts: Sequence[Part]) -> None:
     if world.room is None:
         return
     world.check_runs["capacity"] += 1
-    asked = f"for {world.room.demand} pages the host waits for {_listed(parts)}"
     if not parts or _has_room(world, ()):
-        text = f"{asked}, but a layout holds them that leaves the pages of every transfer alone"
-        world.truth.note("capacity", "wait that no layout needs", text)
+        text = "but a layout holds them that leaves the pages of every transfer alone"
+        _note_wait(world, parts, "wait that no layout needs", text)
     elif not any(_must_move(world, moving) for moving in _moving(world, set(parts))):
-        text = f"{asked}; expected are those in the bands that cannot stay as they are, no others"
-        world.truth.note("capacity", "wait for more than has to move", text)
+        text = "where only those need be waited for whose bands cannot stay as they are"
+        _note_wait(world, parts, "wait for more than has to move", text)
+
+
+def _note_wait(world: World, parts: Sequence[Part], detail: str, why: str) -> None:
+    assert world.room is not None
+    demand = demand_text(world.layout.bands, world.room.demand)
+    text = f"for {demand} the host waits for {_listed(parts)}, {why}"
+    world.truth.note("capacity", detail, text)
 
 
 def waits_apart(world: World, rank: int, parts: Sequence[Part]) -> None:
@@ -115,7 +123,7 @@ def after_a_wait_in_vain(world: World, waited: Collection[str], asked: int) -> N
     network = world.network
     assert network is not None
     if asked < network.patience:
-        text = f"the wait for {', '.join(waited)} is given up after {asked} rounds"
+        text = f"the wait for {', '.join(waited)} is given up after {counted(asked, 'round')}"
         text += f"; expected are {network.patience}, as long as some rank's engine is not quiet"
         world.truth.note("capacity", "wait given up early", text)
 
@@ -165,7 +173,8 @@ def before_moves(world: World, band: int, sources: Sequence[int]) -> None:
         world.check_runs["capacity"] += 1
         room.holds_may_move = not layout_with_pins(world, room.demand, _held_still(world))
     if not room.holds_may_move:
-        text = f"{where}, but a layout for {room.demand} pages leaves every hold alone"
+        demand = demand_text(world.layout.bands, room.demand)
+        text = f"{where}, but a layout for {demand} leaves every hold alone"
         truth.note("capacity", "held page moved without need", text, sites)
 
 
@@ -175,7 +184,8 @@ def _judge_refusal(world: World, call: Sequence[Any], closed: str) -> None:
     if network is not None:
         was_in_vain, network.was_in_vain = network.was_in_vain, False
     if not was_in_vain and not closed:
-        text = f"{call[0]} {tuple(call[1:])} is refused for transfers, but no wait was in vain"
+        asked = call_text(call[0], call[1:])
+        text = f"{asked} is refused for transfers, but no wait was in vain"
         text += ", and board and quarantine have room" * call[0].startswith("begin_")
         world.truth.note("capacity", "refused for no transfer", text)
 

@@ -203,7 +203,8 @@ class World:
             raise BrokenSubject
         self.truth.handed_out(self.owner_band, answer.ids)
         if len(answer.ids) != pages or len(answer.slots) != slots:
-            self.truth.note("capacity", "take of another size", f"{pages}, {slots}: {answer!r}")
+            text = f"{name} of {pages} pages and {slots} slots answers {answer!r}"
+            self.truth.note("capacity", "take of another size", text)
             raise BrokenSubject
         if answer.slots:
             self.truth.handed_out(self.state_band, answer.slots)

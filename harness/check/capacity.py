@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from harness.check import broken
 from harness.check.layout_search import layout_exists
 from harness.violation import Violation
+from harness.words import demand_text, joined
 from unikv.errors import Shortage
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ def examine(world: World) -> list[Violation]:
         if isinstance(answer, Shortage):
             found += _judge_refusal(world, answer, demand)
         elif answer != _layout_exists(world, demand):
-            text = f"relieve of {demand} says {answer}, the search of all layouts does not"
+            text = (
+                f"relieve of {_pages(world, demand)} says {answer}, and the search of all layouts"
+                f" {not answer}"
+            )
             found.append(broken(world, "capacity", "relief answers wrongly", text))
     world.capacity_answers.clear()
     return found
@@ -58,13 +62,14 @@ def after_a_broken_yes(
         verdict = f"; {'one' if has_room else 'none'} of all layouts holds them, so " + (
             f"{call} is wrong" if has_room else f"{question} was wrong"
         )
-    text = f"{question} says that {demand} pages are there, {call} says: {shortage}{verdict}"
+    asked = _pages(world, demand)
+    text = f"{question} says yes to {asked}, and {call} says: {shortage}{verdict}"
     world.truth.note("capacity", "take refused after a yes", text)
 
 
 def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call: str) -> None:
     """Note that a take was served whose own question was answered with a no."""
-    text = f"{question} says that {demand} pages are not there, {call} served them"
+    text = f"{question} says no to {_pages(world, demand)}, and {call} has served them"
     world.truth.note("capacity", "take served after a no", text)
 
 
@@ -83,11 +88,12 @@ def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
     ):
         used = bound + len(reserved) + len(stuck)
         bands.append((part.page_bytes, used, *book.span))
-        room.append(f"{used} of {part.name!r} in use in span {book.span}")
+        low, high = book.span
+        room.append(f"{used} of {part.name!r} in span {low}..{high}")
     if not _search(layout.total_bytes, layout.sink_bytes, tuple(bands), demand):
         text = (
-            f"relieve of {demand} says yes, but with every span kept no layout holds them beside"
-            f" the pages {', '.join(room)}"
+            f"relieve of {_pages(world, demand)} says yes, but with every span kept no layout holds"
+            f" them beside the pages in use, {joined(room)}"
         )
         world.truth.note("capacity", "relief made no room", text)
 
@@ -148,7 +154,8 @@ def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) 
         f"{asked} asked of {band or 'the chain'}, {free} free"
         for band, (asked, free) in figures.items()
     )
-    text = f"{demand} pages are refused as {shortage} (band {shortage.band!r}); allowed: {allowed}"
+    asked = f"a call for {_pages(world, demand)}"
+    text = f"{asked} is refused as {shortage} (band {shortage.band!r}); allowed: {allowed}"
     world.truth.note("capacity", "refusal with other figures", text)
 
 
@@ -161,7 +168,8 @@ def _judge_refusal(world: World, shortage: Shortage, demand: tuple[int, ...]) ->
         return []
     if shortage.kind == "host slots" and _short_of_host_slots(world, demand):
         return []
-    text = f"{demand} pages are refused ({shortage}), but there is room for all of them"
+    asked = _pages(world, demand)
+    text = f"a call for {asked} is refused ({shortage}), but there is room for all of them"
     return [broken(world, "capacity", f"refused {shortage.kind} that are there", text)]
 
 
@@ -232,6 +240,10 @@ _SHORT_OF: Mapping[str, Callable[[World, tuple[int, ...]], Figures]] = {
     "host slots": _short_of_host_slots,
 }
 """What truth has of every band that may be named in a refusal, by its kind."""
+
+
+def _pages(world: World, demand: tuple[int, ...]) -> str:
+    return demand_text(world.layout.bands, demand)
 
 
 def _layout_exists(world: World, demand: tuple[int, ...]) -> bool:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 from harness.check import broken
 from harness.violation import Violation, page_sites
+from harness.words import apart, counts_text
 from harness.world import World
 from unikv.device.port import BandLayout
 
-_HOLE = 2
+_LIVE, _HOLE = 1, 2
 # Any claimed page that is not live counts as not live; truth knows nothing of holes.
 _ONLY_LIVE = bytes([0, 1, 0, 0, 0]) + bytes(251)
 
@@ -31,20 +32,15 @@ def examine(world: World) -> list[Violation]:
         counted = (count(1), count(2), count(3), count(4))
         if counts != counted:
             text = (
-                f"band {part.name!r} counts {_named(counts)}; its page states say {_named(counted)}"
+                f"band {part.name!r} counts {counts_text(counts)}; its page states say"
+                f" {counts_text(counted)}"
             )
             found.append(broken(world, "conservation", "counts", text))
         if sum(counted) != high - low or states.find(0, low, high) >= 0:
             text = f"band {part.name!r} claims {sum(counted)} pages in span {low}..{high}"
             found.append(broken(world, "conservation", "span", text))
         if states.translate(_ONLY_LIVE)[: len(truth.live[band])] != truth.live[band]:
-            wrong = [
-                page
-                for page, (state, live) in enumerate(zip(states, truth.live[band], strict=False))
-                if (state == 1) != bool(live)
-            ]
-            text = f"band {part.name!r}: pages {wrong} are live in one account and not in the other"
-            found.append(broken(world, "conservation", "live pages", text, page_sites(band, wrong)))
+            found.append(_live_apart(world, band))
         if low < high:
             if shares_bytes and _free_at_a_moving_edge(band, last, states, low, high):
                 text = f"band {part.name!r} keeps a free page at the edge of span {low}..{high}"
@@ -63,6 +59,19 @@ def examine(world: World) -> list[Violation]:
     return found
 
 
+def _live_apart(world: World, band: int) -> Violation:
+    """Pages that one account calls live and the other does not."""
+    pairs = enumerate(zip(world.books[band].states, world.truth.live[band], strict=False))
+    wrong = [(page, live) for page, (state, live) in pairs if (state == _LIVE) != bool(live)]
+    name = world.layout.bands[band].name
+    said = apart(
+        ("pages", [page for page, live in wrong if live], "have ids and are not counted as live"),
+        ("pages", [page for page, live in wrong if not live], "have no id and are counted as live"),
+    )
+    sites = page_sites(band, [page for page, _ in wrong])
+    return broken(world, "conservation", "live pages", f"band {name!r}: {said}", sites)
+
+
 def _free_at_a_moving_edge(band: int, last: int, states: bytes, low: int, high: int) -> bool:
     """An end's edge at its wall stays; every other edge may move.  A single band is a high end."""
     at_low = (band > 0 or last == 0) and states[low] == _HOLE
@@ -73,7 +82,3 @@ def _free_at_a_moving_edge(band: int, last: int, states: bytes, low: int, high: 
 def _place(parts: Sequence[BandLayout], band: int) -> str:
     """What lies below a boundary: a band, or the sink below the first."""
     return f"band {parts[band].name!r}" if band >= 0 else "the sink"
-
-
-def _named(counts: tuple[int, int, int, int]) -> str:
-    return "live {}, holes {}, pending {}, fixed {}".format(*counts)

@@ -16,14 +16,13 @@ from harness.world import World
 def examine(world: World) -> list[Violation]:
     """Reads that went wrong on a rank, and images that differ at rest."""
     found = []
-    for rank, launch, mismatch in world.device.bad_reads:
+    for rank, launch, space, _, place in world.device.bad_reads:
         found.append(
             Violation(
                 check="content",
-                what=f"rank {rank}: the {launch.kind} of operation {launch.operation} (step"
-                f" {launch.step}) on the {launch.role} stream read other bytes at {mismatch.space}"
-                f" {mismatch.unit} than program order puts there",
-                detail=f"wrong bytes on a rank in {mismatch.space.rstrip('0123456789')}",
+                what=f"rank {rank}: {launch.who} finds something else in {place} than program order"
+                " puts there",
+                detail=f"wrong bytes on a rank in {space.partition(':')[0]}",
                 operation=world.device.operation,
                 accesses=(
                     AccessNote(

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from harness.check import broken
 from harness.device.submissions import first_apart
 from harness.subject import Book
-from harness.violation import Violation
+from harness.violation import Violation, id_sites
+from harness.words import book_text
 from harness.world import World
 
 _OF_GATES = frozenset({"record", "host_wait"})
@@ -42,11 +43,17 @@ def examine(world: World) -> list[Violation]:
             text = _books_apart(world, rank, other.books())
             found.append(broken(world, "divergence", "books differ", text))
         if list(map(other.page_map, bands)) != list(map(first.page_map, bands)):
-            differing = [band for band in bands if other.page_map(band) != first.page_map(band)]
-            for band in differing:
+            for band in bands:
+                own, others = other.page_map(band), first.page_map(band)
+                if own == others:
+                    continue
                 name = world.layout.bands[band].name
-                text = f"rank {rank} has another page map of band {name!r} than rank 0"
-                found.append(broken(world, "divergence", "maps differ", text))
+                pairs = enumerate(zip(own, others, strict=False))
+                apart = [unit for unit, (one, two) in pairs if one != two]
+                text = f"rank {rank} has other pages for ids {apart} of band {name!r} than rank 0"
+                found.append(
+                    broken(world, "divergence", "maps differ", text, id_sites(band, apart))
+                )
     return found
 
 
@@ -60,6 +67,6 @@ def _books_apart(world: World, rank: int, books: Sequence[Book]) -> str:
         apart = [page for page, (one, two) in pages if one != two]
         return f"rank {rank} and rank 0 keep pages {apart} of band {name!r} in other states"
     return (
-        f"rank {rank} keeps band {name!r} as {other.counts} in span {other.span}, rank 0 as"
-        f" {first.counts} in span {first.span}: live, holes, pending, fixed"
+        f"rank {rank} keeps band {name!r} as {book_text(other.counts, other.span)}; rank 0 as"
+        f" {book_text(first.counts, first.span)}"
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.device.submissions import LANE_NAMES, submission_text
 from harness.subject import Book
+from harness.words import book_text, counted
 
 if TYPE_CHECKING:
     from harness.world import World
@@ -45,7 +46,8 @@ def after_prewarm(world: World, submitted: int, before: Sequence[Book]) -> None:
             text = f"band {part.name!r}: nothing was copied, so its first move is a first use"
             world.truth.note("effects", "prewarm left a first use", text)
     if any(entry[4] not in ((0,), [0]) for entry in copies):
-        text = f"copies to other pages than the sink, which is page 0: {copies}"
+        copied = "; ".join(submission_text(world.layout, entry) for entry in copies)
+        text = f"a prewarm copies to other pages than the sink, which is page 0: {copied}"
         world.truth.note("effects", "prewarm wrote outside the sink", text)
     if world.subjects[0].books() != before:
         text = f"a prewarm changed {_books_text(world, before)}"
@@ -75,16 +77,17 @@ def after_flush(world: World, limit: int, moved: int, before: Sequence[Book]) ->
     for band, (old, new) in enumerate(zip(before, world.subjects[0].books(), strict=True)):
         if new.counts[2] < old.counts[2]:
             name = world.layout.bands[band].name
-            text = f"band {name!r}: {old.counts[2] - new.counts[2]} pending pages came back"
+            back = counted(old.counts[2] - new.counts[2], "pending page")
+            text = f"band {name!r}: {back} came back in a flush"
             world.truth.note("effects", "flush settled", text)
 
 
 def _books_text(world: World, before: Sequence[Book]) -> str:
     """Bands whose books are others than before, with their counts then and now."""
     pairs = zip(world.layout.bands, before, world.subjects[0].books(), strict=True)
-    texts = [
-        f"band {part.name!r} from {old.counts} in span {old.span} to {new.counts} in {new.span}"
+    return "; ".join(
+        f"band {part.name!r} from {book_text(old.counts, old.span)} to"
+        f" {book_text(new.counts, new.span)}"
         for part, old, new in pairs
         if old != new
-    ]
-    return f"{', '.join(texts)}: live, holes, pending, fixed"
+    )

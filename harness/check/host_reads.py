@@ -20,7 +20,7 @@ def examine(world: World) -> list[Violation]:
     found: list[Violation] = []
     for rank, port in enumerate(world.ports):
         for name in port.host_reads:
-            text = f"rank {rank}: {name} after a stream wait within one allocator operation"
+            text = f"rank {rank}: {name} behind a stream wait of the same call; allowed before it"
             found.append(broken(world, "host_reads", f"{name} behind a wait", text))
         for call in port.blocked:
             allowed = " and ".join(sorted(MAY_BLOCK))

@@ -12,6 +12,7 @@ from typing import cast
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Violation, byte_sites, id_sites, page_sites
+from harness.words import apart, band_text, bytes_text, counted, joined
 from harness.world import World
 
 REFUSALS_MAX = 3
@@ -39,25 +40,31 @@ def examine(world: World) -> list[Violation]:
             found.append(broken(world, "idle", "span left over", text))
     uses = subject.uses()
     if uses:
-        text = f"{len(uses)} uses, the first is {uses[0]}"
-        sites = page_sites(uses[0].band, uses[0].pages)
+        kind, band, pages, step = uses[0]
+        text = (
+            f"{counted(len(uses), 'use')} left at rest; the first: {kind}, step {step}, pages"
+            f" {sorted(pages)} of {band_text(world.layout.bands, band)}"
+        )
+        sites = page_sites(band, pages)
         found.append(broken(world, "idle", "uses left over", text, sites))
     host, network = world.host_subject, world.network_subject
     copies = host.copies() if host is not None else ()
     if copies:
-        text = f"{len(copies)} copies, the first is {copies[0]}"
+        first = f"{copies[0].kind} of {bytes_text(copies[0].ranges)}"
+        text = f"{len(copies)} copies in use at rest, the first {first}"
         sites = byte_sites(low_high for copy in copies for low_high in copy.ranges)
         found.append(broken(world, "idle", "copies left over", text, sites))
     if network is not None:
         quarantined = network.quarantined()
         left = sorted(world.transfers.ending() - _unproved(world, quarantined))
         if left:
-            text = f"{left} are not over, in quarantine {quarantined}"
+            text = f"not over at rest: {joined(left)}; in quarantine: {joined(quarantined)}"
             found.append(broken(world, "idle", "transfers left over", text))
         owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
         silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())
         if silent:
-            text = f"no rank has told the peers of {silent} that their transfer is quiet"
+            whom = joined(f"{peer} of {name}" for name, peer in silent)
+            text = f"no rank has told {whom} that the transfer is quiet"
             found.append(broken(world, "idle", "peers left without an answer", text))
         _compare_known(world, found)
     _compare_remembered(world, found)
@@ -85,10 +92,7 @@ def _compare_known(world: World, found: list[Violation]) -> None:
     assert world.network is not None
     known, begun = set(world.network.handed), set(world.truth.transfers.handed)
     if known != begun:
-        text = (
-            f"engines still know {sorted(known - begun)}, which are over, and were told to forget"
-            f" {sorted(begun - known)}, which are not"
-        )
+        text = _remembered("an engine", known - begun, begun - known)
         found.append(broken(world, "idle", "engines know other transfers", text))
 
 
@@ -119,11 +123,15 @@ def _compare_names(
     """
     kept, unfinished, allowed = names
     if kept - unfinished - allowed or unfinished - kept:
-        text = (
-            f"{rank} still remembers {what} {sorted(kept - unfinished - allowed)}, which are over,"
-            f" and has forgotten {sorted(unfinished - kept)}, which are not"
-        )
+        text = _remembered(rank, kept - unfinished - allowed, unfinished - kept)
         found.append(broken(world, "idle", f"{what} remembered", text))
+
+
+def _remembered(who: str, over: set[str], lost: set[str]) -> str:
+    """What somebody keeps of things that are over, and has lost of things that are not."""
+    parts = ("still remembers what is over", over), ("has forgotten what is not over", lost)
+    told = [f"{what}: {joined(sorted(names))}" for what, names in parts if names]
+    return f"{who} {'; it '.join(told)}"
 
 
 def _compare_holders(world: World, found: list[Violation]) -> None:
@@ -138,5 +146,9 @@ def _compare_holders(world: World, found: list[Violation]) -> None:
         held = {unit for unit, is_held in enumerate(world.truth.held[band]) if is_held}
         if held != units:
             name = world.layout.bands[band].name
-            text = f"band {name!r}: ids {sorted(held ^ units)} are handed out and nobody's"
-            found.append(broken(world, "idle", "ids leaked", text, id_sites(band, held ^ units)))
+            said = apart(
+                ("ids", held - units, "are handed out and nobody's"),
+                ("ids", units - held, "are somebody's and not handed out"),
+            )
+            sites = id_sites(band, held ^ units)
+            found.append(broken(world, "idle", "ids leaked", f"band {name!r}: {said}", sites))

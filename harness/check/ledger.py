@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
+from harness.words import apart, bytes_text, joined, places_text
 
 if TYPE_CHECKING:
     from harness.world import World
@@ -134,12 +135,39 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
     holds = subject.holds()
     theirs = {(hold.kind, hold.band, page, hold.isolated) for hold in holds for page in hold.pages}
     if ours != theirs:
-        text = (
-            f"the allocator's ledger lacks holds {sorted(ours - theirs)} and still has"
-            f" {sorted(theirs - ours)}"
-        )
+        text = _told(_holds_text(world, ours - theirs), _holds_text(world, theirs - ours))
         sites = (Site("page", band, page) for _, band, page, _ in sorted(ours ^ theirs))
         found.append(broken(world, "ledger", "holds differ", text, first_sites(sites)))
+
+
+_HELD_AS = {
+    "receive_hold": "held for a receive",
+    "network_send": "under a send",
+    "network_receive": "under a receive",
+}
+
+
+def _holds_text(world: World, holds: set[tuple[str, int, int, bool]]) -> list[str]:
+    """Held pages in words, a part for each kind."""
+    kinds = sorted({(kind, is_isolated) for kind, _, _, is_isolated in holds})
+    bands = world.layout.bands
+    return [
+        places_text(
+            bands, [(band, page) for kind, band, page, given in holds if (kind, given) == of]
+        )
+        + f" {_HELD_AS.get(of[0], of[0])}{' that was given up' * of[1]}"
+        for of in kinds
+    ]
+
+
+def _told(lacking: Sequence[str], extra: Sequence[str]) -> str:
+    """What the allocator's ledger does not say and should, and says and should not."""
+    parts = [
+        f"{word} {joined(entries)}"
+        for word, entries in (("lacks", lacking), ("still has", extra))
+        if entries
+    ]
+    return f"the allocator's ledger {'; it '.join(parts)}"
 
 
 def _compare_reserved(world: World, found: list[Violation]) -> None:
@@ -151,10 +179,11 @@ def _compare_reserved(world: World, found: list[Violation]) -> None:
         if states.count(_FIXED) == len(reserved) == sum(states[p] == _FIXED for p in reserved):
             continue
         fixed = [page for page, state in enumerate(states) if state == _FIXED]
-        text = (
-            f"band {world.layout.bands[band].name!r} keeps pages {fixed} fixed; loads in"
-            f" preparation have {sorted(reserved)}"
+        said = apart(
+            ("pages", {*fixed} - {*reserved}, "are fixed, and of no load in preparation"),
+            ("pages", {*reserved} - {*fixed}, "are of a load in preparation, and not fixed"),
         )
+        text = f"band {world.layout.bands[band].name!r}: {said}"
         sites = page_sites(band, {*fixed} ^ {*reserved})
         found.append(broken(world, "ledger", "fixed pages differ", text, sites))
 
@@ -166,10 +195,17 @@ def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) 
     if ours != theirs:
         lacking = [use for use in ours if use not in theirs]
         extra = [use for use in theirs if use not in ours]
-        text = f"the allocator's ledger lacks copies {lacking} and still has {extra}"
+        text = _told(_copies_text(lacking), _copies_text(extra))
         told, kept = ({r for _, ranges in uses for r in ranges} for uses in (lacking, extra))
         sites = byte_sites(told ^ kept or told)
         found.append(broken(world, "ledger", "copies differ", text, sites))
+
+
+_COPIES = {"copy_read": "a backup that reads", "copy_write": "a load that writes"}
+
+
+def _copies_text(copies: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> list[str]:
+    return [f"{_COPIES.get(kind, kind)} {bytes_text(ranges)}" for kind, ranges in copies]
 
 
 def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
@@ -184,12 +220,15 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
     if ours != theirs:
         lacking = sorted((step, band, sorted(pages)) for band, pages, step in ours - theirs)
         extra = sorted((step, band, sorted(pages)) for band, pages, step in theirs - ours)
-        names = [band.name for band in world.layout.bands]
-        parts = [
-            f"{word} the write of step {step} to pages {pages or 'unknown'} of band {names[band]!r}"
-            for word, entries in (("lacks", lacking), ("still has", extra))
-            for step, band, pages in entries
-        ]
-        text = "the allocator's ledger " + ", ".join(parts)
+        text = _told(_writes_text(world, lacking), _writes_text(world, extra))
         sites = (site for _, band, pages in (*lacking, *extra) for site in page_sites(band, pages))
         found.append(broken(world, "ledger", "writes differ", text, first_sites(sites)))
+
+
+def _writes_text(world: World, writes: Sequence[tuple[int, int, list[int]]]) -> list[str]:
+    names = [band.name for band in world.layout.bands]
+    return [
+        f"the write of step {step} to {which} of {names[band]!r}"
+        for step, band, pages in writes
+        for which in (f"pages {pages}" if pages else "any page",)
+    ]

@@ -20,12 +20,12 @@ def _violation(operation: int, race: Race) -> Violation:
     return Violation(
         check="ordering",
         what=f"{race.place} is {verb} by a {race.later.kind} of the {later.stream} stream while"
-        f" {_who(race.earlier)} may still {'write' if race.earlier_wrote else 'read'} it",
+        f" {race.earlier.who} may still {'write' if race.earlier_wrote else 'read'} it",
         detail=f"{race.space.partition(':')[0]} race",
         operation=operation,
         accesses=(earlier, later),
         missing_edge=f"{later.stream} <- {earlier.stream}: nothing makes the {later.kind} wait for"
-        f" {_who(race.earlier)}",
+        f" {race.earlier.who}",
     )
 
 
@@ -37,9 +37,3 @@ def _note(launch: Launch, mode: str, holder: str) -> AccessNote:
         step=launch.step,
         holder=holder,
     )
-
-
-def _who(launch: Launch) -> str:
-    if launch.step:
-        return f"the {launch.kind} of step {launch.step} on the {launch.role} stream"
-    return f"the {launch.kind} of operation {launch.operation} on the {launch.role} stream"

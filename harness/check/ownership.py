@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from harness.check import broken
 from harness.violation import Violation, id_sites
+from harness.words import apart
 from harness.world import World
 
 
@@ -20,21 +21,31 @@ def examine(world: World) -> list[Violation]:
             continue
         bound = {unit for unit, is_bound in enumerate(truth.bound_ids[band]) if is_bound}
         held = {unit for unit, is_held in enumerate(truth.held[band]) if is_held}
-        text = (
-            f"band {part.name!r}: ids {sorted(held - bound)} are held by nobody's page,"
-            f" ids {sorted(bound - held)} are bound and held by nobody"
+        said = apart(
+            ("ids", held - bound, "are handed out and name no page"),
+            ("ids", bound - held, "name pages and are handed out to nobody"),
         )
+        text = f"band {part.name!r}: {said}"
         sites = id_sites(band, held ^ bound)
         found.append(broken(world, "ownership", "held and bound ids differ", text, sites))
     for band, holds in world.row_holds.items():
         if holds.held != truth.bound_ids[band]:
-            part = world.layout.bands[band]
+            name = world.layout.bands[band].name
             pairs = enumerate(zip(truth.bound_ids[band], holds.held, strict=True))
-            differing = [unit for unit, (is_bound, is_held) in pairs if is_bound != is_held]
-            text = (
-                f"band {part.name!r}: ids {differing} have a row that nobody wants, or no row"
-                " though somebody wants one"
+            wrong = [(unit, is_bound) for unit, (is_bound, is_held) in pairs if is_bound != is_held]
+            said = apart(
+                (
+                    "ids",
+                    [unit for unit, is_bound in wrong if is_bound],
+                    "have a row that nobody wants",
+                ),
+                (
+                    "ids",
+                    [unit for unit, is_bound in wrong if not is_bound],
+                    "have no row, and somebody wants it",
+                ),
             )
-            sites = id_sites(band, differing)
+            text = f"band {name!r}: {said}"
+            sites = id_sites(band, [unit for unit, _ in wrong])
             found.append(broken(world, "ownership", "held and bound rows differ", text, sites))
     return found

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from harness.device.clock import HOST
-from harness.device.memory import Effect, Mismatch
+from harness.device.memory import Effect
 from unikv.device.port import Stream
 
 
@@ -39,6 +39,12 @@ class Launch(msgspec.Struct, frozen=True):
     def role(self) -> str:
         """What its stream is for."""
         return role_of(self.stream)
+
+    @property
+    def who(self) -> str:
+        """What to call it in a sentence."""
+        of = f"step {self.step}" if self.step else f"operation {self.operation}"
+        return f"the {self.kind} of {of} on the {self.role} stream"
 
 
 class ModeledEvent:
@@ -98,8 +104,17 @@ class NoWitness:
 
 
 class BadRead(NamedTuple):
-    """A launch that read something else on a rank than program order puts there."""
+    """A launch that read something else on a rank than program order puts there.
+
+    Attributes:
+        rank: which one.
+        launch: what read.
+        space, unit: where, as accesses name it.
+        place: what to call that.
+    """
 
     rank: int
     launch: Launch
-    mismatch: Mismatch
+    space: str
+    unit: int
+    place: str

@@ -27,12 +27,14 @@ class Mismatch(NamedTuple):
     """A read that did not find what program order puts there.
 
     Attributes:
-        space: name of the memory space.
+        space: kind of memory space.
         unit: first byte, entry or row that differs.
+        of: index of the band whose map it is, or of the piece of host memory.
     """
 
     space: str
     unit: int
+    of: int = -1
 
 
 class Image:
@@ -147,8 +149,8 @@ class CopyBytes:
         for (source, target, length), before in zip(self._copies, self._before, strict=True):
             data = sources[source : source + length]
             if data != before and found is None:
-                space = "arena" if self._source == ARENA else f"host{self._source}"
-                found = Mismatch(space, source)
+                space = "arena" if self._source == ARENA else "host"
+                found = Mismatch(space, source, self._source)
             targets[target : target + length] = data
         return found
 
@@ -253,7 +255,7 @@ class ReadTables:
             found = list(map(entries.__getitem__, ids))
             if found != pages:
                 at = next(at for at, page in enumerate(pages) if found[at] != page)
-                return Mismatch(f"map{band}", ids[at])
+                return Mismatch("map", ids[at], band)
         return None
 
 

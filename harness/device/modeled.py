@@ -18,6 +18,7 @@ from harness.device.memory import (
     CopyBytes,
     Effect,
     Image,
+    Mismatch,
     PageBytes,
     WriteMap,
     WritePages,
@@ -236,7 +237,20 @@ class ModeledDevice:
         self.ranks[rank].started[stream] = True
         mismatch = launch.effect.start(self.ranks[rank].image)
         if mismatch is not None:
-            self.bad_reads.append(BadRead(rank, launch, mismatch))
+            self._read_wrong(rank, launch, mismatch)
+
+    def _read_wrong(self, rank: int, launch: Launch, mismatch: Mismatch) -> None:
+        kind, unit, index = mismatch
+        space = kind
+        if kind == "arena":
+            unit //= self.granule
+        elif kind == "map":
+            space = self.maps[index].name
+        elif kind == "host":
+            space = self.host.spaces[index].name
+            unit //= self.host.granules[index]
+        _, place = self.witness.describe(space, unit)
+        self.bad_reads.append(BadRead(rank, launch, space, unit, place))
 
     def _end(self, rank: int, stream: int, through: int) -> None:
         """End the launch at the head, and those behind it before item `through` at one stroke.
@@ -250,7 +264,7 @@ class ModeledDevice:
         assert isinstance(launch, Launch)
         mismatch = launch.effect.end(image)
         if mismatch is not None:
-            self.bad_reads.append(BadRead(rank, launch, mismatch))
+            self._read_wrong(rank, launch, mismatch)
         at += 1
         if awaited < through:
             through = awaited
@@ -260,7 +274,7 @@ class ModeledDevice:
                 break
             mismatch = launch.effect.run(image)
             if mismatch is not None:
-                self.bad_reads.append(BadRead(rank, launch, mismatch))
+                self._read_wrong(rank, launch, mismatch)
             at += 1
         state.started[stream] = False
         state.position[stream] = at

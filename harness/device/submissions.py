@@ -42,6 +42,8 @@ def submission_text(layout: StorageLayout, entry: Sequence[object]) -> str:
             value = LANE_NAMES[value]
         elif name == "band" and isinstance(value, int):
             value = layout.bands[value].name
+        elif isinstance(value, tuple):
+            value = [*value]
         parts.append(f"{name} {value}")
     return f"{kind}: {', '.join(parts)}" if parts else " ".join(map(str, entry))
 

@@ -49,7 +49,7 @@ def places(recording: Recording) -> tuple[Place, ...]:
         return tuple(_at(recording, space, unit))
     if recording.wrong_read is not None:
         read = recording.wrong_read
-        return tuple(_wrong(recording, read.space, read.unit))
+        return tuple(_at(recording, read.space, read.unit))
     sites = recording.violation.sites
     found = dict.fromkeys(place for site in sites for place in _of_site(recording, site))
     found |= dict.fromkeys(_differing(recording))
@@ -135,21 +135,6 @@ def _host(recording: Recording, space: str, unit: int) -> Iterator[Place]:
                 yield Place(title, space, units, band, slot=slot)
                 return
     yield Place(f"byte {unit * granule} of host memory {index}", space, frozenset((unit,)))
-
-
-def _wrong(recording: Recording, space: str, unit: int) -> Iterator[Place]:
-    """Where a rank read wrong bytes, whose space has the name that memory uses."""
-    if space == ARENA:
-        yield from _at(recording, ARENA, unit // recording.granule)
-    elif space.startswith("map"):
-        band = recording.setup.bands[int(space.removeprefix("map"))]
-        yield _other(f"map:{band.name}", unit)
-    elif space.startswith("host"):
-        # Host memory has granules of its own size.
-        granule = recording.host_granules[int(space.removeprefix("host"))]
-        yield from _host(recording, f"host:{space.removeprefix('host')}", unit // granule)
-    else:
-        yield _other(space, unit)
 
 
 def _of_site(recording: Recording, site: Site) -> Iterator[Place]:

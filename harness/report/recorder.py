@@ -354,10 +354,8 @@ def _places(
         for race, noted in zip(device.races, ordering.examine(world), strict=True)
         if noted.signature == violation.signature
     )
-    for (rank, launch, mismatch), noted in zip(
-        device.bad_reads, content.examine(world), strict=False
-    ):
+    for read, noted in zip(device.bad_reads, content.examine(world), strict=False):
         if noted == violation:
-            number = number_of[id(launch)]
-            return collisions, WrongRead(rank, number, mismatch.space, mismatch.unit)
+            number = number_of[id(read.launch)]
+            return collisions, WrongRead(read.rank, number, read.space, read.unit)
     return collisions, None

@@ -65,8 +65,7 @@ def play(device: ModeledDevice, commands: Sequence[Command]) -> list[object]:
             device.complete(a % 2, stream, 1 + c % 3)
         for rank in device.ranks:
             seen.append((bytes(rank.image.arena), list(rank.image.maps[0]), list(rank.started)))
-        bad = {(read.rank, read.launch.operation, read.mismatch) for read in device.bad_reads}
-        seen.append({(rank, operation) for rank, operation, _ in bad})
+        seen.append({(read.rank, read.launch.operation) for read in device.bad_reads})
     return seen
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.device.clock import Access
 from harness.device.launches import ModeledEvent
-from harness.device.memory import RunBody
+from harness.device.memory import ReadTables, RunBody
 from harness.device.modeled import ModeledDevice
 from harness.device.rank_port import RankPort
 from tests.alloc.small_chain import layout_of, tokens
@@ -231,10 +231,18 @@ def test_a_read_that_is_overtaken_finds_other_bytes() -> None:
     device.zero_pages(S, 0, [3])
     device.complete(1, F, 1)
     (read,) = device.bad_reads
-    assert (read.rank, read.launch.kind, read.mismatch) == (1, "body", ("arena", 12))
+    assert (read.rank, read.launch.kind, read.space, read.unit) == (1, "body", "arena", 3)
     (race,) = device.races
     assert (race.earlier.kind, race.later.kind, race.later.operation) == ("body", "zero", 9)
     assert (race.earlier_wrote, race.later_wrote) == (False, True)
+
+
+def test_a_wrong_read_of_a_table_names_its_entry() -> None:
+    device = device_of()
+    read = ReadTables([], [(0, [2], [7])])
+    device.submit(F, "metadata", 1, read, [Access(device.maps[0], [2], False)])
+    (found,) = device.bad_reads
+    assert (found.space, found.unit, found.place) == ("map:full", 2, "map:full 2")
 
 
 def test_a_read_behind_its_writer_finds_its_bytes() -> None:

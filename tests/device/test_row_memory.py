@@ -64,7 +64,7 @@ def test_a_reset_on_another_stream_races_with_the_forward() -> None:
 def test_a_forward_that_finds_something_else_reads_badly() -> None:
     device = device_of()
     use(device, F, BLANK, 2)
-    assert [bad.mismatch.space for bad in device.bad_reads] == ["row memory"]
+    assert [(bad.space, bad.unit) for bad in device.bad_reads] == [("row memory", 0)]
 
 
 def test_a_saved_row_is_a_copy() -> None:

@@ -55,6 +55,9 @@ SAME_AS_KNOWN = {
 KEPT_TWICE = {(Toucher.LOAD_COPY, InFlight.LOAD)}
 """Whoever hands a page to a load has waited the load before, so their stream adds nothing."""
 
+NOT_WORDS = re.compile(r"frozenset|<\w+\.\w+:|\(\(|\[\(|,\)|step (0|-1)\b")
+"""What an object prints as, and numbers that stand for nothing, in a sentence for a reader."""
+
 CELLS = [
     cell
     for cell, rule in CLEARANCE.items()
@@ -112,6 +115,7 @@ def test_fault_is_caught_for_what_it_is(fault: Fault) -> None:
     assert caught.caught, f"{caught.check or 'nothing'} after {caught.operations} operations"
     assert caught.violation is not None
     assert fault.explains(caught.violation)
+    assert not NOT_WORDS.search(caught.violation.what)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)

@@ -99,6 +99,12 @@ def reports(world: World) -> list[tuple[str, str]]:
     return [(violation.check, violation.detail) for violation in examine(world)]
 
 
+def reported(world: World) -> tuple[str, str, str]:
+    """The one thing that is reported of a world: check, kind of break, and the sentence."""
+    (violation,) = examine(world)
+    return violation.check, violation.detail, violation.what
+
+
 def bands(world: World, band: int) -> list[Band]:
     """One band as every rank's allocator has it."""
     return [subject.storage.chain.bands[band] for subject in allocators(world)]

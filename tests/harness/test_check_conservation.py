@@ -1,7 +1,9 @@
 """Conservation: a page or byte that is not accounted for is reported."""
 
+import re
+
 from harness.world import World
-from tests.harness.lived_in import bands, is_busy, reports, world_when
+from tests.harness.lived_in import bands, is_busy, reported, reports, world_when
 from unikv.alloc.band import HOLE, PENDING, UNCLAIMED
 
 
@@ -36,7 +38,9 @@ def test_a_live_page_that_nobody_bound_is_reported() -> None:
     world = world_when("smoke", has_inner_hole)
     for band in bands(world, 0):
         band.take_holes(1)
-    assert reports(world) == [("conservation", "live pages")]
+    check, detail, what = reported(world)
+    assert (check, detail) == ("conservation", "live pages")
+    assert re.fullmatch(r"band 'window128': pages \[\d+\] have no id and are counted as live", what)
 
 
 def test_a_bound_page_that_is_called_free_is_reported() -> None:
@@ -45,7 +49,11 @@ def test_a_bound_page_that_is_called_free_is_reported() -> None:
     )
     for band in bands(world, 0):
         band.release_live([1])
-    assert reports(world) == [("conservation", "live pages")]
+    assert reported(world) == (
+        "conservation",
+        "live pages",
+        "band 'window128': pages [1] have ids and are not counted as live",
+    )
 
 
 def test_a_free_page_at_a_moving_edge_is_reported() -> None:

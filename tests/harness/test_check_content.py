@@ -54,7 +54,7 @@ def test_other_bytes_on_one_rank_are_reported_when_the_body_starts() -> None:
     assert run.violations == []
     end_one(run)
     assert kinds(run) == [("content", "wrong bytes on a rank in arena")]
-    assert {rank for rank, _, _ in run.world.device.bad_reads} == {1}
+    assert {read.rank for read in run.world.device.bad_reads} == {1}
 
 
 def test_bytes_that_change_while_the_body_runs_are_reported_when_it_ends() -> None:

@@ -120,7 +120,9 @@ def test_a_copy_that_is_forgotten_while_nothing_else_changes_is_reported() -> No
         fences = subject.storage.chain.ledger.fences
         fences.end(fences.newest)
     run.execute(Flush(1))
-    assert [(v.check, v.detail) for v in run.violations] == [("ledger", "copies differ")]
+    assert [(v.check, v.detail, v.what) for v in run.violations] == [
+        ("ledger", "copies differ", "the allocator's ledger lacks a backup that reads bytes 8..16")
+    ]
 
 
 def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
@@ -131,7 +133,10 @@ def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
     assert run.violations == []
     run.world.truth.transfers.held.clear()
     run.execute(Flush(1))
-    assert [(v.check, v.detail) for v in run.violations] == [("ledger", "holds differ")]
+    held = "pages [1] of 'full' held for a receive"
+    assert [(v.check, v.detail, v.what) for v in run.violations] == [
+        ("ledger", "holds differ", f"the allocator's ledger still has {held}")
+    ]
 
 
 # Behind a settle --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Ownership: two owners, none, or one too many are reported."""
 
 from harness.world import World
-from tests.harness.lived_in import is_busy, reports, running, world_when
+from tests.harness.lived_in import is_busy, reported, reports, running, world_when
 
 
 def held_page(world: World) -> tuple[int, int]:
@@ -12,15 +12,24 @@ def held_page(world: World) -> tuple[int, int]:
 
 def test_a_bound_id_that_nobody_holds_is_reported() -> None:
     world = world_when("smoke", is_busy)
-    world.truth.given_back(world.owner_band, [held_page(world)[0]])
-    assert reports(world) == [("ownership", "held and bound ids differ")]
+    unit, _ = held_page(world)
+    world.truth.given_back(world.owner_band, [unit])
+    assert reported(world) == (
+        "ownership",
+        "held and bound ids differ",
+        f"band 'full': ids [{unit}] name pages and are handed out to nobody",
+    )
 
 
 def test_a_held_id_that_names_no_page_is_reported() -> None:
     world = world_when("smoke", lambda world: is_busy(world) and 0 in world.truth.held[-1][1:])
     unit = world.truth.held[world.owner_band].index(0, 1)
     world.truth.handed_out(world.owner_band, [unit])
-    assert reports(world) == [("ownership", "held and bound ids differ")]
+    assert reported(world) == (
+        "ownership",
+        "held and bound ids differ",
+        f"band 'full': ids [{unit}] are handed out and name no page",
+    )
 
 
 def test_window_rows_that_nobody_holds_are_reported() -> None:
@@ -28,7 +37,11 @@ def test_window_rows_that_nobody_holds_are_reported() -> None:
     (band,) = world.window_bands
     held = world.row_holds[band].counts.index(1)
     world.row_holds[band].drop([held])
-    assert reports(world) == [("ownership", "held and bound rows differ")]
+    assert reported(world) == (
+        "ownership",
+        "held and bound rows differ",
+        f"band 'window128': ids [{held}] have a row that nobody wants",
+    )
 
 
 def test_an_id_that_is_handed_out_while_it_is_held_is_reported() -> None:

@@ -69,7 +69,7 @@ def test_a_transfer_that_goes_into_quarantine_unsaid_is_reported() -> None:
     run.execute(Round())
     assert reports(run) == {("ledger", "transfers given up differ")}
     assert run.violations[0].what == (
-        "a round says that [] were given up and wait for proof; expected: ['send']"
+        "a round names as given up, and kept until there is proof: none; expected: send"
     )
 
 

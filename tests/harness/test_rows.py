@@ -107,6 +107,7 @@ def test_memory_of_an_earlier_holder_is_reported() -> None:
     run = run_of(SETUP, Arrive("r0", 4, 4), Admit("r0", 4))
     world = run.world
     world.rows.use(world, [world.requests["r0"]], 1)
+    assert "what was there before anybody wrote it" in world.truth.problems[0].what
     assert reports(world) == [("initialised", "row memory of an earlier holder")]
 
 
