@@ -33,8 +33,11 @@ class CopyPairs:
 
     def stray(
         self, kind: str, band: int, ids: Sequence[int], slots: Sequence[int]
-    ) -> tuple[int, int] | None:
+    ) -> tuple[int, int, str] | None:
         """The first id whose page goes to, or comes from, a slot that is not its own, and that.
+
+        Returns:
+            The id, the slot and whose that slot is, in words.
 
         Args:
             kind: `backup` or `load`.
@@ -44,6 +47,8 @@ class CopyPairs:
         for unit, slot in zip(ids, slots, strict=True):
             own = self.kept[band].get(slot, unit) if kind == "backup" else unit
             source = self.wanted[band].get(unit, slot) if kind == "load" else slot
-            if own != unit or source != slot:
-                return unit, slot
+            if own != unit:
+                return unit, slot, f"that slot is for id {own}"
+            if source != slot:
+                return unit, slot, f"id {unit} is what slot {source} comes back as"
         return None

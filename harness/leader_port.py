@@ -71,10 +71,13 @@ class LeaderPort(RankPort):
         ids = [truth.owner[band][page] for page in pages]
         stray = truth.copies.pairs.stray(kind, band, ids, slots)
         if stray is not None:
-            unit, slot = stray
-            what = f"the page of id {unit}" if unit else "a page that no id names"
-            text = (
-                f"band {truth.layout.bands[band].name!r}: a {kind} pairs {what} with host slot"
-                f" {slot}, which is another page's"
+            unit, slot, other = stray
+            whose = f"the page of id {unit}" if unit else "a page that no id names"
+            way = (
+                f"{whose} to host slot {slot}"
+                if kind == "backup"
+                else f"host slot {slot} to {whose}"
             )
-            truth.note("content", f"{kind} of another page", text, id_sites(band, [unit]))
+            name = truth.layout.bands[band].name
+            text = f"band {name!r}: a {kind} copies {way}; by its begin {other}"
+            truth.note("content", f"{kind} of another page", text, id_sites(band, {*ids} - {0}))

@@ -201,8 +201,9 @@ class Ears:
             if expected != list(told):
                 text = (
                     f"band {layout.name!r}: the peer of {name} is told pages {list(told)} for ids"
-                    f" {list(ids)}; expected {expected}, page by page, 0 for a retired row"
+                    f" {list(ids)}; expected {expected}, as the page map names them"
                 )
+                text += ", 0 where the row is retired" * (0 in expected)
                 sites = page_sites(band, {*told, *expected} - {0})
                 detail = "receive into other pages than its ids name"
                 world.truth.note("content", detail, text, first_sites(sites))

@@ -13,6 +13,7 @@ from harness.library import answer_of
 from harness.requests import Phase, Prefix, Request
 from harness.scenario import CheckpointSetup, Setup
 from harness.violation import id_sites
+from harness.words import counted
 from unikv.cache.checkpoint_policy import CheckpointPolicy
 from unikv.cache.state_slots import StateSlots
 from unikv.cache.state_step import NO_CHECKPOINT, SINK, Checkpoint, StateStep
@@ -287,10 +288,15 @@ def _compare_start(world: World, request: Request, step: StateStep) -> None:
     _, found = world.truth.state_tokens.get(step.source, ((), 0)) if step.source else ((), 0)
     if not found == step.first == request.length:
         text = (
-            f"{request.name} has run {request.length} tokens and goes on from slot {step.source},"
-            f" which holds the state after {found}, for tokens from {step.first} on"
+            f"{request.name} has run {counted(request.length, 'token')} and goes on with token"
+            f" {step.first} from the state in slot {step.source}, which is that after"
+            f" {counted(found, 'token')}"
         )
-        sites = id_sites(world.state_band, [step.source])
+        known = world.truth.state_tokens.items()
+        right = sorted(slot for slot, (_, tokens) in known if tokens == request.length)
+        if right:
+            text += f"; slots {right} have one after {request.length}"
+        sites = id_sites(world.state_band, {step.source, *right} - {0})
         world.truth.note("content", "state of other tokens", text, sites)
 
 

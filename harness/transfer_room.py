@@ -17,7 +17,7 @@ from harness.check import effects
 from harness.check.capacity import layout_with_pins
 from harness.mistakes import call_text
 from harness.violation import page_sites
-from harness.words import counted, demand_text
+from harness.words import counted, demand_text, joined
 from unikv.errors import Shortage, TransferError
 
 if TYPE_CHECKING:
@@ -144,11 +144,15 @@ def while_waiting(world: World, waited: Collection[str]) -> None:
         text = f"every rank's engine has said that {', '.join(waited)} is quiet, and the wait"
         world.truth.note("capacity", "wait for quiet transfers", f"{text} is not over")
     for name, entry in entries.items():
-        is_unwanted = name in world.transfers.given_up or name in world.transfers.told
-        if name not in quiet and not entry.is_stopped and (entry.failed or is_unwanted):
+        if name in quiet or entry.is_stopped:
+            continue
+        reasons = [f"has failed on rank {rank}" for rank in sorted(entry.failed)]
+        reasons += ["the scheduler has given up"] * (name in world.transfers.given_up)
+        reasons += ["a peer has given up"] * (name in world.transfers.told)
+        if reasons:
             text = (
-                f"the host waits for {name}, which failed on ranks {sorted(entry.failed)} or was"
-                " given up; expected is that its engines are told to stop in the same round"
+                f"the host waits for {name}, which {joined(reasons)}; expected is that its engines"
+                " are told to stop in the same round"
             )
             world.truth.note("capacity", "wait for a failed transfer", text)
 

@@ -108,6 +108,12 @@ class TransferTruth:
         if names:
             self.stuck[band][page] = names
 
+    def told(self, name: str) -> str:
+        """A transfer that is not over, with what its peer may do."""
+        if self.uses[name].kind == "network_send":
+            return f"{name}, a send, whose peer may read it,"
+        return f"{name}, a receive, whose peer may write it,"
+
     def kept(self, band: int) -> set[int]:
         """Pages of `band` that no wait can free: those of isolated transfers."""
         return {page for name in self.isolated for page in self.uses[name].pages[band]}

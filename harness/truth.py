@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
+from harness import memory_names
 from harness.copies import CopyTruth
 from harness.device.launches import ModeledEvent
 from harness.device.modeled import ModeledDevice
-from harness.problem import SPACE_NAMES, Problem, StepUse
+from harness.problem import Problem, StepUse
 from harness.transfers import EVERY_PART, TransferTruth
 from harness.violation import Site, id_sites, page_sites
 from unikv.device.port import StorageLayout
 
 _UNKNOWN: frozenset[int] = frozenset()
-_RESERVED = 0xFFFFFFFF
-"""Stands for an id where a page is handed out and no id names it yet."""
 
 
 class Truth:
@@ -32,6 +31,7 @@ class Truth:
         live: per band and page, 1 where an id is bound.
         bound: per band, how many ids are bound.
         bound_ids: per band and id, 1 where it is bound.
+        granule_owner: per granule of the arena, `band << 32 | id` of its page, 0 for none.
         held: per band and id, 1 while handed out.
         pending: per band, page -> newest forward that may still touch what was freed there.
         steps: recorded steps that are not processed, by number.
@@ -48,7 +48,7 @@ class Truth:
 
     def __init__(self, layout: StorageLayout, device: ModeledDevice) -> None:
         self.layout = layout
-        self._device = device
+        self.device = device
         self.content: list[list[bytearray | None]] = [
             [None] * (band.id_count + 1) for band in layout.bands
         ]
@@ -75,7 +75,7 @@ class Truth:
         self.revision = 0
         self._events: dict[ModeledEvent, int] = {}
         self._granules = [band.page_bytes // device.granule for band in layout.bands]
-        self._granule_owner = [0] * (layout.total_bytes // device.granule)
+        self.granule_owner = [0] * (layout.total_bytes // device.granule)
         self._zeros = [bytes(band.page_bytes) for band in layout.bands]
         # The ids of the last band, the owner, name pages of every band that mints none.
         owner = len(layout.bands) - 1
@@ -129,7 +129,7 @@ class Truth:
                     self.content[index][unit] = None
         for band, pages in reserved.items():
             for page in pages:
-                if self._own(band, page, _RESERVED):
+                if self._own(band, page, memory_names.RESERVED):
                     self.reserved[band][page] = name
                     self.pending[band].pop(page, None)
 
@@ -140,7 +140,7 @@ class Truth:
             each = self._granules[band]
             for page in [page for page, load in pages.items() if load == name]:
                 del pages[page]
-                self._granule_owner[page * each : page * each + each] = [0] * each
+                self.granule_owner[page * each : page * each + each] = [0] * each
 
     def remember_prefix(
         self, pages: Sequence[int], slot: int, blocks: tuple[int, ...], block_pages: int
@@ -165,7 +165,7 @@ class Truth:
     def map_written(self, band: int, ids: Sequence[int], pages: Sequence[int]) -> None:
         """The allocator submits a map write; called before the device applies it."""
         self.revision += 1
-        entries = self._device.program.maps[band]
+        entries = self.device.program.maps[band]
         newest = self.newest_recorded
         unretired = newest if newest > self.retired_through else 0
         for unit, page in zip(ids, pages, strict=True):
@@ -180,7 +180,7 @@ class Truth:
     def backed_up(self, band: int, pages: Sequence[int], slots: Sequence[int]) -> None:
         """The allocator submits a copy of pages to host slots; called before it is applied."""
         content: list[bytes | None] = []
-        size, arena = self.layout.bands[band].page_bytes, self._device.program.arena
+        size, arena = self.layout.bands[band].page_bytes, self.device.program.arena
         for page in pages:
             data = self.content[band][self._owner_of(band, page, "backup")]
             content.append(None if data is None else bytes(data))
@@ -217,7 +217,7 @@ class Truth:
         self.revision += 1
         self.transfers.began(transfer, kind, pages)
         for band, units in enumerate(pages):
-            size, arena = self.layout.bands[band].page_bytes, self._device.program.arena
+            size, arena = self.layout.bands[band].page_bytes, self.device.program.arena
             for page in units:
                 unit = self._owner_of(band, page, "transfer") if page else 0
                 data = self.content[band][unit]
@@ -247,12 +247,12 @@ class Truth:
         """The allocator submits a copy of pages of `band`."""
         if 0 < band < len(self.layout.bands) - 1:
             moved_at, first = self._float_moved
-            self.two_floats_moved += moved_at == self._device.operation and first != band
-            self._float_moved = (self._device.operation, band)
+            self.two_floats_moved += moved_at == self.device.operation and first != band
+            self._float_moved = (self.device.operation, band)
         transfer = self.transfers.moving(band, sources)
         if transfer:
             pages = f"{self._band(band)}: pages {list(sources)}"
-            text = f"{pages} move while a peer may touch one: {transfer}"
+            text = f"{pages} move while {self.transfers.told(transfer)} is not over"
             self.note("ownership", "page of a transfer moved", text, page_sites(band, sources))
         bare = sorted(self.reserved[band].keys() & set(sources))
         if bare:
@@ -313,25 +313,7 @@ class Truth:
 
     def describe(self, space: str, unit: int) -> tuple[str, str]:
         """How a unit of a memory space is held now, in one word, and what to call it."""
-        kind, _, name = space.partition(":")
-        if kind == "map":
-            return "map", f"page map entry {unit} of band {name!r}"
-        if kind == "host":
-            return "host", self.copies.place(int(name), self._device.host.low(int(name), unit))
-        if kind != "arena":
-            return kind, f"{SPACE_NAMES[kind]} {unit}"
-        owner = self._granule_owner[unit]
-        low = unit * self._device.granule
-        if owner:
-            part = self.layout.bands[owner >> 32]
-            page = low // part.page_bytes
-            return "live", f"page {page} of band {part.name!r} (id {owner & 0xFFFFFFFF})"
-        for band, pending in enumerate(self.pending):
-            each = self._granules[band]
-            for page in pending:
-                if page * each <= unit < page * each + each:
-                    return "pending", f"freed page {page} of {self._band(band)}"
-        return "free", f"free arena byte {low}"
+        return memory_names.describe(self, self.device.granule, space, unit)
 
     def _reset_content(self, band: int, ids: Sequence[int]) -> None:
         content = self.content[band]
@@ -350,9 +332,9 @@ class Truth:
         self.bound_ids[band][unit] = 0
         each = self._granules[band]
         if each == 1:
-            self._granule_owner[page] = 0
+            self.granule_owner[page] = 0
         else:
-            self._granule_owner[page * each : page * each + each] = [0] * each
+            self.granule_owner[page * each : page * each + each] = [0] * each
         if step:
             self.pending[band][page] = step
 
@@ -376,16 +358,16 @@ class Truth:
                 (Site("entry", band, unit),),
             )
             return False
-        each, owners = self._granules[band], self._granule_owner
+        each, owners = self._granules[band], self.granule_owner
         low = page * each
         other = owners[low] if each == 1 else next(filter(None, owners[low : low + each]), 0)
         if other:
             self.note(
                 "ownership",
                 "page with two owners",
-                f"{self._band(band)} page {page} is bound to id {unit}, but its bytes belong to id"
-                f" {other & 0xFFFFFFFF} of {self._band(other >> 32)}",
-                page_sites(band, [page]),
+                f"{self._band(band)} page {page} is bound to id {unit}, but its bytes belong to"
+                f" {memory_names.owner_text(self, other)}",
+                page_sites(band, [page]) + id_sites(other >> 32, [other & 0xFFFFFFFF]),
             )
             return False
         if each == 1:
@@ -395,6 +377,6 @@ class Truth:
         transfer = self.transfers.bound(band, page) if self.transfers.uses else ""
         if transfer:
             where = f"{self._band(band)} page {page}"
-            text = f"{where} is handed out while a peer may touch it: {transfer}"
+            text = f"{where} is handed out while {self.transfers.told(transfer)} is not over"
             self.note("ownership", "page of a transfer handed out", text, page_sites(band, [page]))
         return True

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from harness.check import broken
 from harness.check.layout_search import layout_exists
-from harness.violation import Violation
-from harness.words import demand_text, joined
+from harness.violation import Violation, id_sites
+from harness.words import counted, demand_text, joined
 from unikv.errors import Shortage
 
 if TYPE_CHECKING:
@@ -127,13 +127,15 @@ def after_an_advance(world: World, request: Request) -> None:
         first, window = request.window_first[band], world.setup.bands[band].window
         oldest_attended = resumed_at - window + 1
         if (first + 1) * slots <= oldest_attended:
+            low, unit = first * slots, request.pages[first]
             text = (
-                f"{request.name} of {request.length} tokens keeps page {first} in band"
-                f" {world.layout.bands[band].name!r}, which ends before token"
-                f" {(first + 1) * slots}; a window of {window} reaches back to token"
-                f" {oldest_attended} at most"
+                f"{request.name} has run {counted(request.length, 'token')} and keeps its row of"
+                f" tokens {low}..{low + slots - 1} in band {world.layout.bands[band].name!r} (id"
+                f" {unit}); whoever goes on at token {resumed_at} attends none before"
+                f" {oldest_attended}, in a window of {window}"
             )
-            world.truth.note("capacity", "window rows beyond the price", text)
+            sites = id_sites(band, [unit])
+            world.truth.note("capacity", "window rows beyond the price", text, sites)
 
 
 def _interval(world: World) -> int:
@@ -150,12 +152,12 @@ def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) 
     given = shortage.asked, shortage.free
     if not figures or figures.get(shortage.band) == given:
         return
-    allowed = "; ".join(
+    allowed = " or ".join(
         f"{asked} asked of {band or 'the chain'}, {free} free"
         for band, (asked, free) in figures.items()
     )
     asked = f"a call for {_pages(world, demand)}"
-    text = f"{asked} is refused as {shortage} (band {shortage.band!r}); allowed: {allowed}"
+    text = f"{asked} is refused as {shortage}; allowed: {allowed}"
     world.truth.note("capacity", "refusal with other figures", text)
 
 

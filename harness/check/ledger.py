@@ -76,7 +76,10 @@ def examine(world: World) -> list[Violation]:
             if states[page] == _PENDING:
                 claimed -= 1
             elif step > retired and page not in stuck:
-                text = f"band {name!r} page {page} is not pending, but step {step} may touch it"
+                text = (
+                    f"band {name!r} page {page} is not pending, but step {step}, which is neither"
+                    " processed nor waited for by the schedule stream, may touch it"
+                )
                 sites = page_sites(band, [page])
                 found.append(broken(world, "ledger", "free too early", text, sites))
         for page in stuck:

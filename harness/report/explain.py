@@ -14,7 +14,6 @@ from harness.case import Case
 from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
-from harness.report.history import deeds
 from harness.report.story import Story
 from harness.report.text import counted, describe, step_text, wrapped
 from harness.report.touched import touched_text
@@ -30,6 +29,8 @@ def story_lines(story: Story) -> list[str]:
     violation = story.violation
     lines = wrapped("cause        ", story.violation.what)
     lines += wrapped("promise      ", story.promise)
+    if story.rule:
+        lines += wrapped("here         ", story.rule)
     for side in story.sides:
         ran = ", ".join(dict.fromkeys(side.ran))
         where = f"{side.note.kind}, {step_text(side.note)}, {side.lane}; {ran}"
@@ -63,10 +64,9 @@ def _last_lines(story: Story) -> list[str]:
     """Where a failure is nowhere: what its operation did, and what every band claims behind it."""
     at = len(story.recording.frames) - 1
     frame = story.recording.frames[at]
-    (done,) = deeds(story.recording, at)
-    lines = ["", f"what its operation did{'' if done else ': nothing on the device'}"]
+    lines = ["", f"what its operation did{'' if story.deeds else ': nothing on the device'}"]
     lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
-    for text in (*done, *(f"the allocator answers {answer}" for answer in frame.answers)):
+    for text in story.deeds:
         lines += wrapped(f"{FACT_INDENT}- ", text)
     lines += ["", "bands behind it"]
     for row in story.bands:

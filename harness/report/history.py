@@ -47,6 +47,11 @@ def deeds(recording: Recording, first: int) -> list[tuple[str, ...]]:
     return [_deeds(recording, at, running) for at in range(first, len(recording.frames))]
 
 
+def enqueued(recording: Recording, operation: int) -> tuple[str, ...]:
+    """What one operation did, without what ran meanwhile."""
+    return _deeds(recording, operation, ())
+
+
 def _deeds(
     recording: Recording, operation: int, running: Sequence[tuple[int, str]]
 ) -> tuple[str, ...]:

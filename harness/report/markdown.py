@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from harness.report.history import Entry
+from harness.report.recording import Frame
 from harness.report.story import Story
 from harness.report.text import counted, describe
 from harness.report.touched import touched_text
@@ -36,6 +38,8 @@ def report_markdown(story: Story) -> str:
         "",
         f"Promise that was broken: {escaped(story.promise)}.",
     ]
+    if story.rule:
+        lines += ["", f"What that means here: {escaped(story.rule)}."]
     if violation.missing_edge:
         lines += ["", f"**Missing edge.** {escaped(violation.missing_edge)}."]
         lines += ["", f"Why nothing orders them: {escaped(story.order)}."]
@@ -46,11 +50,12 @@ def report_markdown(story: Story) -> str:
     lines += ["", f"## {_title(len(case.operations))}", ""]
     lines += [_found_in(story), "", *_fenced(operation_lines(story))]
     lines += ["", f"{escaped(story.timing)}."]
+    lines += _deeds(story)
     lines += _histories(story)
     lines += _steps(story)
     lines += _arena(story)
     lines += _differences(story)
-    lines += ["", "## Beside this file", "", *_files()]
+    lines += ["", "## Beside this file", "", *_files(has_edge=bool(violation.missing_edge))]
     return "\n".join(lines) + "\n"
 
 
@@ -63,10 +68,18 @@ def operation_lines(story: Story) -> list[str]:
     for at in shown:
         if at > expected:
             lines.append(f"      ... {counted(at - expected, 'operation')} left out ...")
-        outcome = "" if frames[at].outcome == "done" else f"   ({frames[at].outcome})"
-        lines.append(f"{marks.get(at, ' ')} {at:5}  {describe(frames[at].operation)}{outcome}")
+        text = describe(frames[at].operation)
+        lines.append(f"{marks.get(at, ' ')} {at:5}  {text}{_outcome(frames[at])}")
         expected = at + 1
     return lines
+
+
+def _outcome(frame: Frame) -> str:
+    """What came of an operation, where that is not what was asked for, and the refusal's words."""
+    if frame.outcome == "done":
+        return ""
+    why = f": {frame.answers[-1]}" if frame.outcome == "refused" and frame.answers else ""
+    return f"   ({frame.outcome}{why})"
 
 
 def escaped(text: str) -> str:
@@ -129,6 +142,15 @@ def _sides(story: Story) -> list[str]:
     return ["", f"## {title}", "", *table(("", *(side.when for side in story.sides)), rows)]
 
 
+def _deeds(story: Story) -> list[str]:
+    """What happened in the operation after which it was seen, and what the allocator answered."""
+    at = len(story.recording.frames) - 1
+    lines = [f"- {escaped(deed)}" for deed in story.deeds] or [
+        "Nothing was enqueued, no page changed."
+    ]
+    return ["", f"## What operation {at} did", "", *lines]
+
+
 def _histories(story: Story) -> list[str]:
     lines = []
     operations = story.recording.frames
@@ -137,6 +159,9 @@ def _histories(story: Story) -> list[str]:
         if not entries:
             lines.append("No operation touched it.")
             continue
+        at = story.violation.operation
+        if entries[-1].operation < at < len(operations):
+            entries = (*entries, Entry(at, ("nothing",)))
         lines += table(
             ("", "op", "operation", "what happened to it"),
             (
@@ -205,14 +230,20 @@ def _differences(story: Story) -> list[str]:
     return lines + (["", f"... and {left} more."] if left else [])
 
 
-def _files() -> list[str]:
+def _files(*, has_edge: bool) -> list[str]:
+    explain = (
+        "puts the missing edge in and says what still fails"
+        if has_edge
+        else "says the same as text"
+    )
     return [
-        "- `report.html`: the same as a picture to step through; opens in any browser.",
+        "- `report.html`: the same as a picture to step through, with all that was done; opens in"
+        " any browser.",
         "- `timeline.json`: every stream of every rank, for ui.perfetto.dev.",
         "- `repro.py`: a test that passes while this failure is there; needs the installed library"
         " alone, and is there if that can import the allocator.",
         "- `case.json`: the trace as it was found; `min.json`: as it is shown here, if it was made"
-        " small. `python -m harness explain` puts the missing edge in and says what still fails;"
-        " `replay --step` walks through it.",
+        " small, which `python -m harness shrink` goes on with where the time for that had run out."
+        f" `explain` {explain}; `replay --step` walks through it.",
         "- `env.json`: versions of everything that ran.",
     ]

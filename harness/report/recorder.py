@@ -248,7 +248,8 @@ class RecordingRun(Run):
 
     def _check(self) -> list[Violation]:
         # The answers are gone once the operation is over.
-        self._answers = tuple(map(repr, self.world.answers))
+        answers = self.world.answers
+        self._answers = tuple(a if isinstance(a, str) else repr(a) for a in answers)
         return super()._check()
 
     def recording(self, signature: str = "") -> Recording:

@@ -13,11 +13,12 @@ from harness.case import Case
 from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
 from harness.report.accounts import StepRow, step_rows
-from harness.report.history import Entry, history, state_text
+from harness.report.history import Entry, enqueued, history, state_text
 from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
 from harness.report.recording import STATE_MASK, LaunchNote, Recording
 from harness.report.text import describe
+from harness.rules import rule_of
 from harness.unikv_subject import UnikvSubject
 from harness.violation import AccessNote, Violation
 from harness.world import SubjectFactory
@@ -104,8 +105,18 @@ class Story:
     @property
     def unclaimed_bytes(self) -> int:
         """Bytes behind the sink that no band claimed when the failure was seen."""
-        claimed = sum((row.span[1] - row.span[0]) * row.page_bytes for row in self.bands)
-        return self.case.setup.total_bytes - self.case.setup.sink_bytes - claimed
+        setup = self.case.setup
+        claimed = sorted(
+            (row.span[0] * row.page_bytes, row.span[1] * row.page_bytes)
+            for row in self.bands
+            if row.span[0] < row.span[1]
+        )
+        free, below = 0, setup.sink_bytes
+        for low, high in (*claimed, (setup.total_bytes, setup.total_bytes)):
+            # Where spans cross, their common bytes are claimed once.
+            free += max(0, low - below)
+            below = max(below, high)
+        return free
 
     @property
     def are_bytes_held(self) -> bool:
@@ -121,6 +132,21 @@ class Story:
     def promise(self) -> str:
         """What should have held."""
         return PROMISES.get(self.violation.check, "")
+
+    @property
+    def rule(self) -> str:
+        """What that means for this failure; empty where a missing edge says it."""
+        return rule_of(self.violation.detail)
+
+    @property
+    def deeds(self) -> tuple[str, ...]:
+        """What the operation did after which the failure was seen, in order, and was answered."""
+        at = len(self.recording.frames) - 1
+        answers = self.recording.frames[at].answers
+        return (
+            *enqueued(self.recording, at),
+            *(f"the allocator answers {answer}" for answer in answers),
+        )
 
     @property
     def timing(self) -> str:
@@ -215,7 +241,8 @@ def _band_rows(recording: Recording) -> tuple[BandRow, ...]:
         for state in frame.states:
             count[state & STATE_MASK] += 1
         low, end = claimed[at]
-        above = [start for start, stop in claimed if start < stop and start >= end]
+        # Where spans cross, another one goes on at the end of this one, and nothing is free.
+        above = [max(start, end) for start, stop in claimed if start < stop and stop > end]
         gap = min(above, default=setup.total_bytes) - end if low < end else 0
         live, holes, pending, fixed = count[1:5]
         size = part.page_bytes

@@ -31,5 +31,5 @@ def _arena_unit(recording: Recording) -> int | None:
     if collision is not None and collision.space == ARENA:
         return collision.unit
     if collision is None and read is not None and read.space == ARENA:
-        return read.unit // recording.granule
+        return read.unit
     return None

@@ -19,6 +19,7 @@ from harness.faults.network_parts import rounds
 from harness.faults.parts import storages, subjects, tiers
 from harness.faults.trials import WORLDS
 from harness.loading import load_scenario
+from harness.rules import rule_of
 from harness.runner import run_seed
 from harness.scenario import Scenario
 from harness.setup import draw_setup
@@ -116,6 +117,7 @@ def test_fault_is_caught_for_what_it_is(fault: Fault) -> None:
     assert caught.violation is not None
     assert fault.explains(caught.violation)
     assert not NOT_WORDS.search(caught.violation.what)
+    assert bool(rule_of(caught.violation.detail)) != bool(caught.violation.missing_edge)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)

@@ -161,7 +161,7 @@ def test_a_row_that_nobody_attends_is_reported(name: str) -> None:
     request = advanced(world)
     band = next(band for band in world.window_bands if request.window_first[band])
     first = request.window_first[band]
-    request.window_first[band] = first - 1 - world.setup.checkpoints.interval
+    request.window_first[band] = max(0, first - 1 - world.setup.checkpoints.interval)
     capacity.after_an_advance(world, request)
     request.window_first[band] = first
     assert reports(world) == [("capacity", "window rows beyond the price")]

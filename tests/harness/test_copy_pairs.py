@@ -17,11 +17,15 @@ def test_pairs_in_any_order_are_fine() -> None:
 
 
 def test_backup_into_the_slot_of_another_page_is_named() -> None:
-    assert asked().stray("backup", 1, [1, 2], [6, 5]) == (1, 6)
+    assert asked().stray("backup", 1, [1, 2], [6, 5]) == (1, 6, "that slot is for id 2")
 
 
 def test_load_from_the_slot_of_another_page_is_named() -> None:
-    assert asked().stray("load", 1, [11, 12], [5, 7]) == (12, 7)
+    assert asked().stray("load", 1, [11, 12], [5, 7]) == (
+        12,
+        7,
+        "id 12 is what slot 6 comes back as",
+    )
 
 
 def test_slot_that_was_kept_for_nobody_is_not_judged() -> None:

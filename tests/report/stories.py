@@ -14,6 +14,7 @@ from harness.ops import (
     Arrive,
     BeginReceive,
     BeginSave,
+    CachePrefix,
     Chunk,
     Flush,
     Launch,
@@ -28,8 +29,9 @@ from harness.ops import (
 )
 from harness.report.story import Story, tell
 from harness.runner import run_trace
-from harness.scenario import BandSetup, HostSetup, NetworkSetup, Setup
+from harness.scenario import BandSetup, CheckpointSetup, HostSetup, NetworkSetup, Setup
 from tests.harness.lived_in import scenario
+from unikv.cache.checkpoint_policy import CheckpointStrategy
 
 COMMAND = "python -m harness replay found/min.json"
 
@@ -107,6 +109,20 @@ NO_ROOM = (
     Relieve(pages=1, slots=0),
 )
 
+WRONG_PAGE = (
+    Arrive(request="r0", prompt=2, output=0, blocks=()),
+    Admit(request="r0", tokens=2),
+    Launch(requests=("r0",)),
+    Process(),
+)
+CROSSING = (
+    Arrive(request="r0", prompt=2, output=0, blocks=(0,)),
+    Admit(request="r0", tokens=2),
+    Launch(requests=("r0",)),
+    Relieve(pages=2, slots=0),
+    CachePrefix(request="r0"),
+)
+
 
 def case_of(plant: str, operations: Sequence[Operation], setup: Setup = PLAIN) -> Case:
     """A case of operations that fail with a planted fault."""
@@ -156,6 +172,47 @@ def wrong_read() -> Story:
     """A row that a rank does not find as it was written."""
     setup = msgspec.structs.replace(PLAIN, rows=1, read_end=False)
     return story_of("row-staging-reused", WRONG_READ, setup)
+
+
+@cache
+def wrong_page() -> Story:
+    """A body that finds other bytes in page 1 than it should."""
+    band = msgspec.structs.replace(PLAIN.bands[0], id_count=1)
+    setup = msgspec.structs.replace(PLAIN, total_bytes=16, bands=(band,), rows=1, read_end=False)
+    return story_of("block-edge-short", WRONG_PAGE, setup)
+
+
+@cache
+def crossing() -> Story:
+    """A state page that takes bytes which a float has just moved to."""
+    setup = msgspec.structs.replace(
+        PLAIN,
+        sink_bytes=32,
+        total_bytes=192,
+        bands=(
+            BandSetup(
+                name="state", kind="state", window=0, entry_cells=2, slots_per_page=1, id_count=3
+            ),
+            BandSetup(
+                name="window128",
+                kind="window",
+                window=1,
+                entry_cells=2,
+                slots_per_page=2,
+                id_count=1,
+            ),
+            BandSetup(
+                name="full", kind="full", window=0, entry_cells=4, slots_per_page=2, id_count=1
+            ),
+        ),
+        page_slots=2,
+        rows=1,
+        row_pages=1,
+        read_end=False,
+        overlap=False,
+        checkpoints=CheckpointSetup(strategy=CheckpointStrategy.EXTRA_BUFFER, interval=1),
+    )
+    return story_of("layout-kept-too-long", CROSSING, setup)
 
 
 @cache

@@ -42,6 +42,7 @@ from tests.report.stories import (
     ranks_apart,
     table_race,
     under_a_copy,
+    wrong_page,
     wrong_read,
 )
 from unikv.device.port import Stream
@@ -279,6 +280,20 @@ def test_an_id_is_looked_for_on_both_sides_of_an_operation() -> None:
     assert page_1 == [1, 0, 1]
     texts = [touched_text(story, side) for side in story.sides]
     assert texts == ["page 1 (id 1) of band 'full'"] * 2
+
+
+def test_a_wrong_read_of_a_page_is_at_that_page() -> None:
+    (read,) = wrong_page().sides
+    assert touched_text(wrong_page(), read) == "page 1 (id 1) of band 'full'"
+    assert wrong_page().followed[0].place.title == "page 1 of band 'full'"
+    assert " finds something else in page 1 of band 'full' (id 1) " in wrong_page().violation.what
+
+
+def test_what_should_have_held_is_said_where_no_edge_says_it() -> None:
+    lines = " ".join(" ".join(story_lines(no_room())).split())
+    assert "here a relief says yes exactly where some arrangement of all bands holds" in lines
+    assert not race().rule
+    assert "here " not in " ".join(line[:13] for line in story_lines(race()))
 
 
 def test_without_an_edge_it_says_what_else_there_is_to_look_at() -> None:

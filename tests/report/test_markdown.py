@@ -11,6 +11,7 @@ from harness.report.story import Story
 from tests.report.stories import (
     COMMAND,
     RACE,
+    crossing,
     hostile,
     no_room,
     race,
@@ -37,6 +38,7 @@ def test_a_race_is_told_from_its_cause_to_its_surroundings() -> None:
     assert sections(text) == [
         "The two accesses",
         "The 9 operations",
+        "What operation 8 did",
         "History of page 1 of band 'full'",
         "The steps",
         "The arena when it was seen",
@@ -174,6 +176,42 @@ def test_the_schedule_is_told_where_it_departs_from_the_default() -> None:
 def test_bytes_that_nobody_claims_are_counted() -> None:
     assert race().unclaimed_bytes == 0
     assert "the first 8 are the sink and 0 are claimed by no band" in report_markdown(race())
+
+
+def test_bytes_that_two_bands_claim_are_counted_once() -> None:
+    # State pages are bytes 32..56, and the float, below their end, is 48..64.
+    state, window, full = crossing().bands
+    assert (state.span, window.span, full.span) == ((4, 7), (3, 4), (5, 6))
+    assert (state.gap_bytes, window.gap_bytes, full.gap_bytes) == (0, 96, 0)
+    assert crossing().unclaimed_bytes == 96
+
+
+def test_both_owners_of_the_bytes_are_followed() -> None:
+    titles = [follow.place.title for follow in crossing().followed]
+    assert titles == ["page 6 of band 'state'", "page 3 of band 'window128'"]
+
+
+def test_what_was_not_touched_in_the_end_is_said_to_be() -> None:
+    text = report_markdown(crossing())
+    row = "| ! | 4 | CachePrefix(request='r0') | nothing |"
+    assert row in text[text.index("page 3 of band 'window128'") :].splitlines()
+
+
+def test_the_operation_that_failed_is_told_whole() -> None:
+    lines = report_markdown(crossing()).splitlines()
+    at = lines.index("## What operation 4 did")
+    assert lines[at + 2 : at + 6] == [
+        "- schedule: map is enqueued, writes map of 'state' 3",
+        "- id 3 of state names page 6",
+        "- state page 6: unclaimed -> live",
+        "- the allocator answers Answer(ids=[], slots=[3])",
+    ]
+
+
+def test_what_should_have_held_is_said_where_no_edge_says_it() -> None:
+    told = "What that means here: no byte is part of the pages of two ids."
+    assert told in report_markdown(crossing()).splitlines()
+    assert "What that means here" not in report_markdown(race())
 
 
 def test_bytes_are_held_in_the_arena_alone() -> None:
