@@ -8,7 +8,7 @@ the allocator's own account is not read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.check import effects
 from harness.check.capacity import layout_with_pins
 from harness.mistakes import call_text
-from harness.violation import page_sites
+from harness.violation import Site, first_sites, page_sites
 from harness.words import counted, demand_text, joined
 from unikv.errors import Shortage, TransferError
 
@@ -107,7 +107,7 @@ def _note_wait(world: World, parts: Sequence[Part], detail: str, why: str) -> No
     assert world.room is not None
     demand = demand_text(world.layout.bands, world.room.demand)
     text = f"for {demand} the host waits for {_listed(parts)}, {why}"
-    world.truth.note("capacity", detail, text)
+    world.truth.note("capacity", detail, text, _sites(world, [name for name, _ in parts]))
 
 
 def waits_apart(world: World, rank: int, parts: Sequence[Part]) -> None:
@@ -125,7 +125,7 @@ def after_a_wait_in_vain(world: World, waited: Collection[str], asked: int) -> N
     if asked < network.patience:
         text = f"the wait for {', '.join(waited)} is given up after {counted(asked, 'round')}"
         text += f"; expected are {network.patience}, as long as some rank's engine is not quiet"
-        world.truth.note("capacity", "wait given up early", text)
+        world.truth.note("capacity", "wait given up early", text, _sites(world, waited))
 
 
 def while_waiting(world: World, waited: Collection[str]) -> None:
@@ -142,7 +142,8 @@ def while_waiting(world: World, waited: Collection[str]) -> None:
     quiet = {name for name, entry in entries.items() if _is_quiet(network, entry)}
     if len(quiet) == len(entries):
         text = f"every rank's engine has said that {', '.join(waited)} is quiet, and the wait"
-        world.truth.note("capacity", "wait for quiet transfers", f"{text} is not over")
+        sites = _sites(world, waited)
+        world.truth.note("capacity", "wait for quiet transfers", f"{text} is not over", sites)
     for name, entry in entries.items():
         if name in quiet or entry.is_stopped:
             continue
@@ -154,7 +155,7 @@ def while_waiting(world: World, waited: Collection[str]) -> None:
                 f"the host waits for {name}, which {joined(reasons)}; expected is that its engines"
                 " are told to stop in the same round"
             )
-            world.truth.note("capacity", "wait for a failed transfer", text)
+            world.truth.note("capacity", "wait for a failed transfer", text, _sites(world, [name]))
 
 
 def before_moves(world: World, band: int, sources: Sequence[int]) -> None:
@@ -264,6 +265,19 @@ def _held_still(world: World) -> list[set[int]]:
         for band, ids in enumerate(units):
             pinned[band] |= {maps[band][unit] for unit in ids} - {0}
     return pinned
+
+
+def _sites(world: World, names: Iterable[str]) -> tuple[Site, ...]:
+    """Pages of transfers that are waited for."""
+    uses = world.truth.transfers.uses
+    pages = {
+        (band, page)
+        for name in names
+        if name in uses
+        for band, own in enumerate(uses[name].pages)
+        for page in own
+    }
+    return first_sites(Site("page", band, page) for band, page in sorted(pages))
 
 
 def _listed(parts: Sequence[Part]) -> str:

@@ -14,7 +14,7 @@ from harness.report.recording import Accounts, Recording, StepNote
 STEPS_MAX = 20
 """Steps in a table: the last ones."""
 
-_NOTHING = Accounts((), (), (), ())
+_NOTHING = Accounts((), (), (), (), (), ())
 
 _BECAME: Mapping[str, str] = {
     "launched": "is launched",
@@ -65,18 +65,28 @@ def step_facts(recording: Recording, operation: int) -> Iterator[str]:
 
 def use_facts(recording: Recording, operation: int, band: int, page: int) -> Iterator[str]:
     """Uses of a page that the first rank's ledger has from an operation on, and no longer."""
+    size = recording.setup.bands[band].page_bytes
+    place = page * size, page * size + size
     before, now = (
-        {
-            f"{use.kind} of step {use.step}"
-            for use in _accounts(recording, at).uses
-            if use.band == band and page in use.pages
-        }
-        for at in (operation - 1, operation)
+        {*_uses(_accounts(recording, at), band, page, place)} for at in (operation - 1, operation)
     )
     for use in sorted(now - before):
         yield f"the allocator's ledger has a use of it: {use}"
     for use in sorted(before - now):
         yield f"the allocator's ledger has it no more: {use}"
+
+
+def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> Iterator[str]:
+    """What the ledger has on a page, whose bytes are `place`."""
+    for use in accounts.uses:
+        if use.band == band and page in use.pages:
+            yield f"{use.kind} of step {use.step}"
+    for copy in accounts.copies:
+        if any(low < place[1] and place[0] < high for low, high in copy.ranges):
+            yield copy.kind
+    for hold in accounts.holds:
+        if hold.band == band and page in hold.pages:
+            yield f"{hold.kind}{', given up' * hold.isolated}"
 
 
 def touch_text(recording: Recording, operation: int, band: int, page: int) -> str:

@@ -328,6 +328,8 @@ def _accounts(world: World) -> Accounts:
     return Accounts(
         steps=tuple(_steps(world)),
         uses=tuple(world.subjects[0].uses()),
+        copies=tuple(world.host_subject.copies()) if world.host_subject else (),
+        holds=tuple(world.network_subject.holds()) if world.network_subject else (),
         touchable=tuple(touchable),
         host=tuple(map(dict, truth.copies.holders)),
     )

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from harness.ops import Operation
 from harness.scenario import Setup
-from harness.subject import Use
+from harness.subject import CopyRecord, HoldRecord, Use
 from harness.violation import Violation
 
 UNCLAIMED, LIVE, HOLE, PENDING, FIXED = range(5)
@@ -153,7 +153,8 @@ class Accounts(NamedTuple):
 
     Attributes:
         steps: steps that are not processed, the oldest first.
-        uses: the first rank's ledger of unfinished uses.
+        uses: the first rank's ledger of unfinished uses of steps.
+        copies, holds: the same of copies, and of pages that peers may touch or that wait for one.
         touchable: per band, by the harness's own account, freed pages that a step may still touch,
             each with the newest such step.
         host: per band, by the same account, whose each host slot is.
@@ -161,6 +162,8 @@ class Accounts(NamedTuple):
 
     steps: tuple[StepNote, ...]
     uses: tuple[Use, ...]
+    copies: tuple[CopyRecord, ...]
+    holds: tuple[HoldRecord, ...]
     touchable: tuple[Mapping[int, int], ...]
     host: tuple[Mapping[int, str], ...]
 

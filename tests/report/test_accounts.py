@@ -22,10 +22,11 @@ from harness.ops import (
     SubmitCopy,
 )
 from harness.report.accounts import step_facts, step_rows
+from harness.report.story import Story
 from harness.runner import Run
 from harness.scenario import BackendSetup, HostSetup
 from harness.unikv_subject import UnikvSubject
-from tests.report.stories import PLAIN, race, story_of
+from tests.report.stories import PLAIN, race, story_of, under_a_copy, under_a_peer
 
 HOSTED = msgspec.structs.replace(PLAIN, host=(HostSetup(total_bytes=8, bands=(0,)),), overlap=False)
 
@@ -130,3 +131,21 @@ def test_a_row_in_new_hands_has_no_origin() -> None:
         run.execute(new_hands)
     assert run.world.requests["r2"].row == 1
     assert run.world.rows.restored_from == {}
+
+
+def ledger_of(story: Story) -> list[tuple[int, str]]:
+    """What the history of the first place says of the ledger, with the operation."""
+    (_, entries), *_ = story.followed
+    return [(at, fact) for at, facts in entries for fact in facts if "ledger" in fact]
+
+
+def test_a_ledger_shows_what_copies_may_touch() -> None:
+    assert ledger_of(under_a_copy()) == [(5, "the allocator's ledger has a use of it: copy_read")]
+
+
+def test_a_ledger_shows_what_waits_for_a_peer_and_what_a_peer_may_touch() -> None:
+    assert ledger_of(under_a_peer()) == [
+        (1, "the allocator's ledger has a use of it: receive_hold"),
+        (2, "the allocator's ledger has a use of it: network_receive"),
+        (2, "the allocator's ledger has it no more: receive_hold"),
+    ]
