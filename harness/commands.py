@@ -34,7 +34,6 @@ from harness.report.summary import (
     summary_record,
     violation_records,
 )
-from harness.report.text import counted
 from harness.sweep.artifacts import command_folder
 from harness.sweep.campaign import After
 from harness.sweep.hunts import AblationWork, Hunted, Hunts, HuntWork
@@ -52,6 +51,7 @@ from harness.sweep.smoke import SMOKE_OPERATIONS, SMOKE_SEEDS
 from harness.sweep.undertaking import Undertaking
 from harness.sweep.verdict import Exit
 from harness.sweep.workload import SeedWork
+from harness.words import counted
 
 REPORTS_MAX = 5
 """Reports that are shown whole; the others are named."""

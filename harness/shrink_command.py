@@ -15,7 +15,7 @@ from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
 from harness.printed import json_line
 from harness.report.faults import hunt_lines, shrunk_lines
-from harness.report.text import counted, render
+from harness.report.text import render
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import replay_command
 from harness.sweep.hunts import FORGOTTEN, Hunts
@@ -24,6 +24,7 @@ from harness.sweep.loading import check_fault, default_scenarios, load_named
 from harness.sweep.shrinks import Shrinking, Shrunk, Unwritten
 from harness.sweep.shrunk_hunts import ShrinkWork
 from harness.sweep.verdict import Exit
+from harness.words import counted
 from shrink import DoesNotFail, Progress
 
 

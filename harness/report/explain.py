@@ -15,10 +15,11 @@ from harness.device.clock import LANES
 from harness.device.launches import role_of
 from harness.report.edge import EdgeRule
 from harness.report.story import Story
-from harness.report.text import counted, describe, step_text, wrapped
+from harness.report.text import describe, step_text, wrapped
 from harness.report.touched import touched_text
 from harness.sweep.explaining import EdgeProof, drawn_for
 from harness.violation import Violation
+from harness.words import counted
 
 OTHERS_MAX = 3
 FACT_INDENT = " " * 9

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from harness.report.history import Entry
 from harness.report.recording import Frame
 from harness.report.story import Story
-from harness.report.text import counted, describe
+from harness.report.text import describe
 from harness.report.touched import touched_text
+from harness.words import counted
 
 OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""

@@ -9,10 +9,10 @@ from collections.abc import Collection, Sequence
 
 from harness.check import PROMISES
 from harness.probes import PROBES
-from harness.report.text import counted
 from harness.sweep.findings import Findings
 from harness.sweep.tally import Tally, never_ran
 from harness.sweep.workload import About, SeedWork
+from harness.words import counted
 from unikv import __version__
 
 DEVICE = "modeled"

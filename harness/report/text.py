@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from harness.case import Case
 from harness.ops import Operation
 from harness.violation import AccessNote, Violation
+from harness.words import counted
 
 WIDTH = 98
 OPERATIONS_MAX = 120
@@ -53,11 +54,6 @@ def render_crash(what: str, log: str, replay: str) -> str:
 def describe(operation: Operation) -> str:
     """An operation as it would be written in Python."""
     return repr(operation)
-
-
-def counted(count: int, noun: str) -> str:
-    """So many of something: `1 rank`, `2 ranks`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _accesses(operations: Sequence[Operation], violation: Violation) -> list[str]:
