@@ -81,8 +81,8 @@ def compare(world: World, due: Due, report: RoundAnswer) -> None:
         note("ledger", "transfer that is over goes on", text)
     if sorted(report.isolated) != sorted(due.isolated):
         text = (
-            "a round names as given up, and kept until there is proof:"
-            f" {joined(sorted(report.isolated))}; expected: {joined(sorted(due.isolated))}"
+            f"a round reports {joined(sorted(report.isolated))} as given up and waiting for proof;"
+            f" expected: {joined(sorted(due.isolated))}"
         )
         note("ledger", "transfers given up differ", text)
 

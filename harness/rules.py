@@ -25,15 +25,15 @@ RULES: Mapping[str, str] = {
     " bands holds what they use and what is asked for",
     "refused host slots that are there": "a call is short of host slots only where fewer are free",
     "refused ids that are there": "a call is short of ids only where fewer are free",
-    "refused for no transfer": "a call is refused for transfers only behind a wait in vain, or"
+    "refused for no transfer": "a call is refused for transfers only after a wait in vain, or"
     " where the board, or the quarantine of its peer, is full",
     "relief answers wrongly": "a relief says yes exactly where some arrangement of all bands"
     " holds the demand",
-    "relief made no room": "behind a yes of a relief the take needs no further move",
+    "relief made no room": "after a yes of a relief the take needs no further move",
     "take of another size": "a take hands out as many as were asked for",
-    "take refused after a yes": "what is asked whether a take fits, and the take right behind it,"
+    "take refused after a yes": "what is asked whether a take fits, and the take right after it,"
     " answer alike",
-    "take served after a no": "what is asked whether a take fits, and the take right behind it,"
+    "take served after a no": "what is asked whether a take fits, and the take right after it,"
     " answer alike",
     "transfer with a peer in quarantine": "a peer with too much in quarantine gets no new transfer",
     "wait for a failed transfer": "a transfer that has failed or was given up is stopped in the"
@@ -66,7 +66,7 @@ RULES: Mapping[str, str] = {
     "request resumed with other bytes": "a retracted request comes back with what it had",
     "row memory of another step": "a row's memory holds what the last forward of its request"
     " left, or what was saved of it",
-    "run ahead of a commit": "a request runs again only behind the commit of its last step",
+    "run ahead of a commit": "a request runs again only after the commit of its last step",
     "send of other pages than were queued": "a send carries what its pages held when they were"
     " queued",
     "send of wrong bytes": "a page that is sent holds what was last written to it",
@@ -122,8 +122,7 @@ RULES: Mapping[str, str] = {
     # initialised
     "read before the first write": "nothing is read that nobody has written since its id was"
     " handed out",
-    "row memory of an earlier holder": "the first forward behind a row's hand-out resets its"
-    " memory",
+    "row memory of an earlier holder": "the first forward after a row's hand-out resets its memory",
     "slot promised as zeros": "a page of such a band is zeroed whenever it is handed out",
     # ledger
     "allocator refused a legal step": "steps are launched, recorded and processed in their order,"
@@ -172,9 +171,9 @@ RULES: Mapping[str, str] = {
     "held page moved by a flush": "what waits for a peer is moved by a relief alone",
     "host slot with two owners": "a host slot is one copy's until that is dropped or cancelled",
     "id handed out twice": "a take hands out ids that nobody has",
-    "page of a transfer handed out": "a page that a peer may touch is handed out only behind the"
-    " host's wait for that transfer, or behind its end",
-    "page of a transfer moved": "a page that a peer may touch moves only behind the host's wait"
+    "page of a transfer handed out": "a page that a peer may touch is handed out only after the"
+    " host's wait for that transfer, or after its end",
+    "page of a transfer moved": "a page that a peer may touch moves only after the host's wait"
     " for that transfer",
     "page outside the arena": "an id names a page behind the sink, inside the arena",
     "page with two owners": "no byte is part of the pages of two ids",

@@ -69,7 +69,7 @@ def after_a_broken_yes(
 
 def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call: str) -> None:
     """Note that a take was served whose own question was answered with a no."""
-    text = f"{question} says no to {_pages(world, demand)}, and {call} has served them"
+    text = f"{question} says no to {_pages(world, demand)}, and {call} of just that is served"
     world.truth.note("capacity", "take served after a no", text)
 
 

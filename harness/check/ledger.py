@@ -72,16 +72,19 @@ def examine(world: World) -> list[Violation]:
             continue
         claimed = states.count(_PENDING)
         name = world.layout.bands[band].name
+        early: dict[int, list[int]] = {}
         for page, step in pending.items():
             if states[page] == _PENDING:
                 claimed -= 1
             elif step > retired and page not in stuck:
-                text = (
-                    f"band {name!r} page {page} is not pending, but step {step}, which is neither"
-                    " processed nor waited for by the schedule stream, may touch it"
-                )
-                sites = page_sites(band, [page])
-                found.append(broken(world, "ledger", "free too early", text, sites))
+                early.setdefault(step, []).append(page)
+        for step, pages in early.items():
+            text = (
+                f"band {name!r} pages {sorted(pages)} are not pending, but step {step}, which is"
+                " neither processed nor waited for by the schedule stream, may touch them"
+            )
+            sites = page_sites(band, pages)
+            found.append(broken(world, "ledger", "free too early", text, sites))
         for page in stuck:
             if states[page] == _PENDING:
                 claimed -= page not in pending

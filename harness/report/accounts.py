@@ -93,7 +93,7 @@ def touch_text(recording: Recording, operation: int, band: int, page: int) -> st
     """Which step may still touch a freed page, as the end of a sentence; empty for none."""
     touchable = _accounts(recording, operation).touchable
     step = touchable[band].get(page) if touchable else None
-    return "" if step is None else f"; step {step} may still touch it"
+    return "" if step is None else f"; by truth step {step} may still touch it"
 
 
 def slot_facts(recording: Recording, operation: int, band: int, slot: int) -> Iterator[str]:

@@ -65,7 +65,7 @@ def _last_lines(story: Story) -> list[str]:
     """Where a failure is nowhere: what its operation did, and what every band claims behind it."""
     at = len(story.recording.frames) - 1
     frame = story.recording.frames[at]
-    lines = ["", f"what its operation did{'' if story.deeds else ': nothing on the device'}"]
+    lines = ["", f"what its operation did{'' if story.deeds else ': nothing'}"]
     lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
     for text in story.deeds:
         lines += wrapped(f"{FACT_INDENT}- ", text)

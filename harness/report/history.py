@@ -56,17 +56,20 @@ def _deeds(
     recording: Recording, operation: int, running: Sequence[tuple[int, str]]
 ) -> tuple[str, ...]:
     low, high = recording.frames[operation].ticks
-    timed: list[tuple[int, str]] = []
+    # What was asked comes before what it has led to, in the order in which it was asked.
+    timed = [(call.tick, 0, call.text) for call in recording.calls_of(operation)]
     for launch in recording.launches_of(operation):
         touched = "; ".join(_touches(recording, launch))
-        timed.append((launch.submitted, f"{launch.role}: {launch.name} is enqueued, {touched}"))
+        text = f"{launch.role}: {launch.name} is enqueued, {touched}"
+        timed.append((launch.submitted, 1, text))
     for wait in recording.waits_of(operation):
         awaited = recording.lanes[wait.awaited]
         already = "" if wait.is_new else ", which it is behind already"
         text = f"{recording.lanes[wait.lane]} waits for {awaited} #{wait.epoch}{already}"
-        timed.append((wait.tick, text))
-    timed += running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
-    lines = [text for _, text in sorted(timed)]
+        timed.append((wait.tick, 1, text))
+    ran = running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
+    timed += [(tick, 1, text) for tick, text in ran]
+    lines = [text for _, _, text in sorted(timed, key=lambda entry: entry[:2])]
     lines += [_bound(recording, bind) for bind in recording.binds_of(operation)]
     return (*lines, *_changes(recording, operation), *step_facts(recording, operation))
 

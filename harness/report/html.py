@@ -70,7 +70,6 @@ def _operations(story: Story, columns: Columns) -> list[dict[str, object]]:
             "mark": story.marks.get(at, ""),
             "text": describe(frames[at].operation),
             "outcome": frames[at].outcome,
-            "answers": frames[at].answers,
             "deeds": done[at - columns.first],
         }
         for at in range(columns.first, len(frames))

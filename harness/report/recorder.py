@@ -20,12 +20,14 @@ from harness.device.memory import Effect, Image, Mismatch
 from harness.device.modeled import ModeledDevice
 from harness.device.submissions import LANE_NAMES, submission_text
 from harness.ops import Operation, Outcome
+from harness.report.calls import AskedWorld
 from harness.report.recording import (
     FENCED,
     HELD,
     Accounts,
     BandFrame,
     BindNote,
+    CallNote,
     Collision,
     Frame,
     LaunchNote,
@@ -44,7 +46,7 @@ from harness.unikv_subject import UnikvSubject
 from harness.violation import Violation, seen
 from harness.world import SubjectFactory, World
 
-Device = TypeVar("Device", bound=ModeledDevice)
+Part = TypeVar("Part")
 
 
 class Notebook:
@@ -60,6 +62,7 @@ class Notebook:
         self.waits: list[WaitNote] = []
         self.binds: list[BindNote] = []
         self.moves: list[MoveNote] = []
+        self.calls: list[CallNote] = []
         self.runs: list[dict[int, RunTime]] = []
         self.frames: list[Frame] = []
         self.number_of: dict[int, int] = {}
@@ -202,16 +205,16 @@ class RecordingDevice(ModeledDevice):
         )
 
 
-def stand_below(device: ModeledDevice, kind: type[Device]) -> Device:
-    """Let a device behave like `kind` as well, below whatever a planted fault has made of it.
+def stand_below(part: object, kind: type[Part]) -> Part:
+    """Let a device or a world behave like `kind` as well, below whatever a fault has made of it.
 
     What a fault changes on its way to the device is then seen as the device sees it.
     """
-    own = type(device)
-    bases = (kind,) if own is ModeledDevice else (own, kind)
-    device.__class__ = type(kind.__name__, bases, {})
-    assert isinstance(device, kind)
-    return device
+    own = type(part)
+    bases = (kind,) if own in kind.__bases__ else (own, kind)
+    part.__class__ = type(kind.__name__, bases, {})
+    assert isinstance(part, kind)
+    return part
 
 
 class RecordingRun(Run):
@@ -229,6 +232,8 @@ class RecordingRun(Run):
         device = stand_below(self.world.device, RecordingDevice)
         device.notes = self.notes
         self.notes.begin([rank.image for rank in device.ranks])
+        world = stand_below(self.world, AskedWorld)
+        world.calls, world.next_tick = self.notes.calls, lambda: self.notes.tick
 
     def execute(self, operation: Operation) -> Outcome:
         """Apply one operation and write down what the world is like afterwards."""
@@ -267,6 +272,7 @@ class RecordingRun(Run):
             waits=tuple(notes.waits),
             binds=tuple(notes.binds),
             moves=tuple(notes.moves),
+            calls=tuple(notes.calls),
             runs=tuple(notes.runs),
             violation=violation,
             collisions=collisions,

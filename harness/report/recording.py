@@ -123,6 +123,14 @@ class MoveNote(NamedTuple):
     targets: tuple[int, ...]
 
 
+class CallNote(NamedTuple):
+    """What the allocator was asked and answered, in words; `tick` is of what came of it."""
+
+    operation: int
+    tick: int
+    text: str
+
+
 class BandFrame(NamedTuple):
     """One band after one operation.
 
@@ -188,7 +196,7 @@ class Frame(NamedTuple):
     accounts: Accounts
 
 
-Note = TypeVar("Note", LaunchNote, WaitNote, BindNote, MoveNote)
+Note = TypeVar("Note", LaunchNote, WaitNote, BindNote, MoveNote, CallNote)
 
 
 class Collision(NamedTuple):
@@ -222,7 +230,7 @@ class Recording:
         host_granules: bytes of one unit of each piece of host memory.
         lanes: what every lane is called.
         frames: one per operation.
-        launches, waits, binds, moves: in the order of submission.
+        launches, waits, binds, moves, calls: in their order.
         runs: per rank, when each launch ran, by its number.
         violation: the one of them that it is about; None if nothing was found.
         collisions: of that violation, where it is a race, and of those like it.
@@ -239,6 +247,7 @@ class Recording:
     waits: tuple[WaitNote, ...]
     binds: tuple[BindNote, ...]
     moves: tuple[MoveNote, ...]
+    calls: tuple[CallNote, ...]
     runs: tuple[Mapping[int, RunTime], ...]
     violation: Violation | None
     collisions: tuple[Collision, ...]
@@ -270,6 +279,10 @@ class Recording:
     def moves_of(self, operation: int) -> Sequence[MoveNote]:
         """Copies that an operation submitted."""
         return _of(self.moves, operation)
+
+    def calls_of(self, operation: int) -> Sequence[CallNote]:
+        """What the allocator was asked in an operation."""
+        return _of(self.calls, operation)
 
     def operation_at(self, tick: int) -> int:
         """The operation in which a tick lies."""

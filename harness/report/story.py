@@ -140,13 +140,8 @@ class Story:
 
     @property
     def deeds(self) -> tuple[str, ...]:
-        """What the operation did after which the failure was seen, in order, and was answered."""
-        at = len(self.recording.frames) - 1
-        answers = self.recording.frames[at].answers
-        return (
-            *enqueued(self.recording, at),
-            *(f"the allocator answers {answer}" for answer in answers),
-        )
+        """What the operation asked and did after which the failure was seen, in order."""
+        return enqueued(self.recording, len(self.recording.frames) - 1)
 
     @property
     def timing(self) -> str:

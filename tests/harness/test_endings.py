@@ -69,7 +69,7 @@ def test_a_transfer_that_goes_into_quarantine_unsaid_is_reported() -> None:
     run.execute(Round())
     assert reports(run) == {("ledger", "transfers given up differ")}
     assert run.violations[0].what == (
-        "a round names as given up, and kept until there is proof: none; expected: send"
+        "a round reports none as given up and waiting for proof; expected: send"
     )
 
 

@@ -200,11 +200,12 @@ def test_what_was_not_touched_in_the_end_is_said_to_be() -> None:
 def test_the_operation_that_failed_is_told_whole() -> None:
     lines = report_markdown(crossing()).splitlines()
     at = lines.index("## What operation 4 did")
-    assert lines[at + 2 : at + 6] == [
+    assert lines[at + 2 : at + 7] == [
+        "- the allocator is asked fits(0, 1): True",
+        "- the allocator is asked take(0, 1): Answer(ids=[], slots=[3])",
         "- schedule: map is enqueued, writes map of 'state' 3",
         "- id 3 of state names page 6",
         "- state page 6: unclaimed -> live",
-        "- the allocator answers Answer(ids=[], slots=[3])",
     ]
 
 

@@ -114,7 +114,7 @@ def test_a_history_holds_every_touch_and_nothing_else() -> None:
                 "read by move (schedule #8): has not started",
                 "moved: page 1 is copied to page 2",
                 "id 2 of full names page 2 instead of page 1",
-                "full page 1: live -> pending; step 1 may still touch it",
+                "full page 1: live -> pending; by truth step 1 may still touch it",
                 "the allocator's ledger has a use of it: vacated of step 1",
             ),
         ),
@@ -130,10 +130,11 @@ def test_deeds_are_told_in_the_order_of_the_model() -> None:
     assert deeds(race().recording, 8) == [
         (
             "schedule waits for forward #1",
+            "the allocator is asked flush(1): 1",
             "schedule: move is enqueued, reads full page 1; writes full page 2",
             "schedule: map is enqueued, writes map of 'full' 2",
             "id 2 of full names page 2 instead of page 1",
-            "full page 1: live -> pending; step 1 may still touch it",
+            "full page 1: live -> pending; by truth step 1 may still touch it",
             "full page 2: hole -> live",
         )
     ]

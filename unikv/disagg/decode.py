@@ -126,9 +126,11 @@ class Receives:
         # Read only now: a relief may have moved held rows since they were taken.
         pages = self._pages(self._held[transfer.name])
         leaving = self._chain.users.publish(use, use)
-        assert {band: set(left) for band, left in leaving.items() if left} == {
-            band: set(own) - {0} for band, own in enumerate(pages) if any(own)
-        }, "what the ledger lets leave is not what the ids name"
+        held = {band: set(left) for band, left in leaving.items() if left}
+        named = {band: set(own) - {0} for band, own in enumerate(pages) if any(own)}
+        assert held == named, (
+            f"the ledger holds pages {held} for {transfer.name}, by band, and its ids name {named}"
+        )
         self._board.change(transfer, Change.PUBLISH)
         transfer.parts_left = 0
         transfer.handed_over.append(pages)
