@@ -75,10 +75,16 @@ def answers_apart(
 
 
 def _value_text(value: object) -> str:
-    """An answer or a field of one; a tuple as a list in a sentence, what is in it as a list."""
-    if not isinstance(value, tuple):
-        return repr(value)
-    return joined(str([*part]) if isinstance(part, tuple) else repr(part) for part in value)
+    """An answer or a field of one; a tuple as a list in a sentence."""
+    return joined(map(_part_text, value)) if isinstance(value, tuple) else repr(value)
+
+
+def _part_text(part: object) -> str:
+    """What is in such a list; names stand side by side, as a transfer and what became of it."""
+    if not isinstance(part, tuple):
+        return repr(part)
+    is_said = bool(part) and all(isinstance(own, str) for own in part)
+    return " ".join(part) if is_said else str([*part])
 
 
 def call_text(call: str, arguments: Sequence[object]) -> str:

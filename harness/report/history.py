@@ -63,6 +63,8 @@ def _deeds(
         text = f"{launch.role}: {launch.name} is enqueued, {touched}"
         timed.append((launch.submitted, 1, text))
     for wait in recording.waits_of(operation):
+        if not wait.epoch:
+            continue  # for what has never had any work
         awaited = recording.lanes[wait.awaited]
         already = "" if wait.is_new else ", which it is behind already"
         text = f"{recording.lanes[wait.lane]} waits for {awaited} #{wait.epoch}{already}"

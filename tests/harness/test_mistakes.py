@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.mistakes import named_sites
+from harness.mistakes import answers_apart, named_sites
+from harness.subject import Answer, RoundAnswer
 from harness.violation import Site, id_sites, page_sites
 
 BANDS = ("window", "full")
@@ -25,3 +26,24 @@ NOTHING: tuple[Site, ...] = ()
 )
 def test_what_a_sentence_names(words: str, sites: tuple[Site, ...]) -> None:
     assert named_sites(words, BANDS) == sites
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "text"),
+    [
+        (2, 0, "flush(2): rank 0 says 2, rank 1 says 0"),
+        (((7,), ()), ((6,), (1,)), "flush(2): rank 0 says [7] and [], rank 1 says [6] and [1]"),
+        (
+            RoundAnswer((("a", "sent"), ("b", "failed")), ()),
+            RoundAnswer((), ()),
+            "flush(2): ended is a sent and b failed on rank 0 and none on rank 1",
+        ),
+        (
+            Answer([1], []),
+            Answer([2], []),
+            "flush(2): ids is [1] on rank 0 and [2] on rank 1",
+        ),
+    ],
+)
+def test_what_ranks_answer_apart_is_told_in_words(first: object, other: object, text: str) -> None:
+    assert answers_apart("flush", (2,), first, 1, other) == text
