@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.problem import SPACE_NAMES
+from harness.violation import Site, id_sites
 from harness.words import band_text
 
 if TYPE_CHECKING:
@@ -21,8 +22,18 @@ RESERVED = 0xFFFFFFFF
 def owner_text(truth: Truth, owner: int) -> str:
     """Whose a granule is, by `band << 32 | id`."""
     band, unit = owner >> 32, owner & 0xFFFFFFFF
-    who = "a row that a load reserved in" if unit == RESERVED else f"id {unit} of"
-    return f"{who} {band_text(truth.layout.bands, band)}"
+    return f"{unit_text(unit)} of {band_text(truth.layout.bands, band)}"
+
+
+def owner_sites(owner: int) -> tuple[Site, ...]:
+    """Where to look for it; nowhere for what has no id yet."""
+    unit = owner & 0xFFFFFFFF
+    return () if unit == RESERVED else id_sites(owner >> 32, [unit])
+
+
+def unit_text(unit: int) -> str:
+    """An id, or what stands for one."""
+    return "a row that a load reserved" if unit == RESERVED else f"id {unit}"
 
 
 def describe(truth: Truth, granule: int, space: str, unit: int) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from harness.problem import Problem
+from harness.values import call_text, value_text
 from harness.violation import Site, id_sites, page_sites
 from harness.words import joined
 from unikv.device.port import StorageLayout
@@ -45,6 +46,10 @@ REFUSED_BY_TRANSFERS = frozenset(
 """Calls to which `TransferError` is an answer: they begin something, or wait for transfers."""
 
 
+OURS = ("harness.device.", "harness.truth", "harness.memory_names", "harness.world")
+"""Modules that an allocator's call leads back to, whose mistakes are not its own."""
+
+
 def are_equally_short(answer: object, other: object) -> bool:
     """Whether two ranks refused alike: with the same figures, or both after a wait in vain.
 
@@ -76,20 +81,14 @@ def answers_apart(
 
 def _value_text(value: object) -> str:
     """An answer or a field of one; a tuple as a list in a sentence."""
-    return joined(map(_part_text, value)) if isinstance(value, tuple) else repr(value)
+    return joined(map(_part_text, value)) if isinstance(value, tuple) else value_text(value)
 
 
 def _part_text(part: object) -> str:
     """What is in such a list; names stand side by side, as a transfer and what became of it."""
-    if not isinstance(part, tuple):
-        return repr(part)
-    is_said = bool(part) and all(isinstance(own, str) for own in part)
-    return " ".join(part) if is_said else str([*part])
-
-
-def call_text(call: str, arguments: Sequence[object]) -> str:
-    """A call as it was written."""
-    return f"{call}({', '.join(map(repr, arguments))})"
+    if isinstance(part, tuple) and part and all(isinstance(own, str) for own in part):
+        return " ".join(part)
+    return value_text(part)
 
 
 def is_of_the_harness(error: BaseException) -> bool:
@@ -97,7 +96,7 @@ def is_of_the_harness(error: BaseException) -> bool:
     if isinstance(error, UnikvError):
         return False
     module: str = _innermost(error).tb_frame.f_globals["__name__"]
-    return module.startswith(("harness.device.", "harness.truth", "harness.world"))
+    return module.startswith(OURS)
 
 
 def _innermost(error: BaseException) -> TracebackType:

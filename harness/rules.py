@@ -19,8 +19,8 @@ RULES: Mapping[str, str] = {
     " the prompt ends",
     "held page moved without need": "rows that wait for a peer move only where no layout leaves"
     " them alone",
-    "refusal with other figures": "a refusal, right or wrong, says what was asked for and how"
-    " much of it is free; of pages, the holes inside the spans, pending ones not among them",
+    "refusal with other figures": "a refusal that is right says what was asked for and how much"
+    " of it is free; of pages, the holes inside the spans, pending ones not among them",
     "refused bytes that are there": "a call is short of bytes only where no arrangement of all"
     " bands holds what they use and what is asked for",
     "refused host slots that are there": "a call is short of host slots only where fewer are free",
@@ -35,7 +35,8 @@ RULES: Mapping[str, str] = {
     " answer alike",
     "take served after a no": "what is asked whether a take fits, and the take right after it,"
     " answer alike",
-    "transfer with a peer in quarantine": "a peer with too much in quarantine gets no new transfer",
+    "transfer with a peer in quarantine": "no transfer begins while the board, or the quarantine"
+    " of its peer, is full",
     "wait for a failed transfer": "a transfer that has failed or was given up is stopped in the"
     " next round, and what waits for it goes on until there is proof, or gives up",
     "wait for an isolated transfer": "nobody waits for a transfer that was given up",
@@ -102,6 +103,8 @@ RULES: Mapping[str, str] = {
     "host waits in": "only where ids leave for a peer does the host wait for the device",
     "host_wait behind a wait": "what the host waits for is asked before the call enqueues a wait,"
     " or the host stands behind a running step",
+    "transfer wait behind a wait": "transfers are waited for before the call enqueues a wait, or"
+    " the host stands behind a running step",
     "query behind a wait": "an event is asked before the call enqueues a wait, so that the answer"
     " does not depend on it",
     # idle
@@ -109,7 +112,8 @@ RULES: Mapping[str, str] = {
     "copies remembered": "nothing is kept of a copy that was acknowledged or cancelled, and all"
     " that is needed of one that was not",
     "engines know other transfers": "an engine is told to forget a transfer at its end, not before",
-    "ids leaked": "every id and slot that is handed out is a request's or a cached prefix's",
+    "ids leaked": "every id and slot that is handed out is a request's or a cached prefix's, and"
+    " what they hold is handed out",
     "pages left over": "at rest no page is pending but in quarantine, none fixed but for a load"
     " in preparation",
     "peers left without an answer": "a peer that gave a transfer up is told once it is quiet",
@@ -123,7 +127,8 @@ RULES: Mapping[str, str] = {
     "read before the first write": "nothing is read that nobody has written since its id was"
     " handed out",
     "row memory of an earlier holder": "the first forward after a row's hand-out resets its memory",
-    "slot promised as zeros": "a page of such a band is zeroed whenever it is handed out",
+    "slot promised as zeros": "a page of a band whose layout promises zeros is zeroed whenever it"
+    " is handed out",
     # ledger
     "allocator refused a legal step": "steps are launched, recorded and processed in their order,"
     " and a buffer is filled once the step before is processed",
@@ -137,6 +142,8 @@ RULES: Mapping[str, str] = {
     "fixed pages differ": "a page is fixed while a load was given it and no id names it",
     "free too early": "a page pends until every step that may touch it is processed, or the"
     " schedule stream has waited for its event",
+    "free too early behind a settle": "what is freed under a step that is not processed pends"
+    " right after the free, even where the schedule stream has waited for that step",
     "free under a transfer": "a page that was freed under a transfer pends until that is over",
     "handed over under an unknown name": "an engine gets parts of transfers that have begun",
     "handed to another peer": "an engine gets a part for the peer that its transfer was begun with",
@@ -148,8 +155,9 @@ RULES: Mapping[str, str] = {
     "send over with parts left": "a send ends when its last part has ended",
     "transfer begins after its abort was answered": "a transfer of which a peer was told that it"
     " never begins does not begin",
-    "transfer ended in another way": "a transfer ends well if its last part did on every rank,"
-    " else aborted if somebody asked for that, else failed",
+    "transfer ended in another way": "a transfer that was not stopped before ends well if its"
+    " last part did on every rank, else aborted if somebody asked for that, else failed; a"
+    " stopped one as it was when it was stopped",
     "transfer that is over goes on": "a transfer ends with the round in which every rank knows"
     " that nothing of it runs",
     "transfers given up differ": "a transfer that failed or was given up while an engine may"
@@ -159,6 +167,8 @@ RULES: Mapping[str, str] = {
     "writes differ": "the ledger has what a step writes from its record until it is processed or"
     " the schedule stream has waited for its event",
     # mapping
+    "request row differs": "a forward finds in a request's row the pages that the request holds,"
+    " in their order",
     "host and device differ in": "what changes a table on the host enqueues the same change for"
     " the device, in the same call",
     # ownership
@@ -174,7 +184,7 @@ RULES: Mapping[str, str] = {
     "page of a transfer handed out": "a page that a peer may touch is handed out only after the"
     " host's wait for that transfer, or after its end",
     "page of a transfer moved": "a page that a peer may touch moves only after the host's wait"
-    " for that transfer",
+    " for that transfer, or after its end",
     "page outside the arena": "an id names a page behind the sink, inside the arena",
     "page with two owners": "no byte is part of the pages of two ids",
     "reserved page moved": "a row that was reserved for a load stays where it is until it has an"
@@ -186,7 +196,13 @@ RULES: Mapping[str, str] = {
 """By the beginning of a break's kind, what should have held there."""
 
 
+RAISED = "a legal call raises nothing but what is an answer to it"
+"""Of errors that have no rule of their own."""
+
+
 def rule_of(detail: str) -> str:
-    """What should have held, by the kind of the break; empty where the promise says it all."""
+    """What should have held, by the kind of the break; empty for a race."""
     begins = [begin for begin in RULES if detail.startswith(begin)]
-    return RULES[max(begins, key=len)] if begins else ""
+    if begins:
+        return RULES[max(begins, key=len)]
+    return RAISED if detail.partition(" in ")[0].endswith("Error") else ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.check import effects
 from harness.check.capacity import layout_with_pins
-from harness.mistakes import call_text
+from harness.values import call_text
 from harness.violation import Site, first_sites, page_sites
 from harness.words import counted, demand_text, joined
 from unikv.errors import Shortage, TransferError

@@ -353,9 +353,9 @@ class Truth:
             self.note(
                 "ownership",
                 "page outside the arena",
-                f"{self._band(band)}: id {unit} is bound to page {page}, its"
+                f"{self._band(band)} page {page} is given to {memory_names.unit_text(unit)}; its"
                 f" pages are {self.first_page[band]}..{self.end_page[band] - 1}",
-                (Site("entry", band, unit),),
+                memory_names.owner_sites(band << 32 | unit),
             )
             return False
         each, owners = self._granules[band], self.granule_owner
@@ -365,9 +365,9 @@ class Truth:
             self.note(
                 "ownership",
                 "page with two owners",
-                f"{self._band(band)} page {page} is bound to id {unit}, but its bytes belong to"
-                f" {memory_names.owner_text(self, other)}",
-                page_sites(band, [page]) + id_sites(other >> 32, [other & 0xFFFFFFFF]),
+                f"{self._band(band)} page {page} is given to {memory_names.unit_text(unit)}, but"
+                f" its bytes belong to {memory_names.owner_text(self, other)}",
+                page_sites(band, [page]) + memory_names.owner_sites(other),
             )
             return False
         if each == 1:

@@ -54,6 +54,11 @@ def places_text(bands: Sequence[BandLayout], pages: Iterable[tuple[int, int]]) -
     return f"pages {joined(parts)}"
 
 
+def which_pages(pages: Collection[int]) -> str:
+    """Pages of a use, which are none where it may be of any."""
+    return f"pages {sorted(pages)}" if pages else "any page"
+
+
 def bytes_text(ranges: Iterable[tuple[int, int]]) -> str:
     """Ranges of bytes, each with its end behind it and adjacent ones as one: `bytes 32..96`."""
     ends: list[list[int]] = []

@@ -12,7 +12,7 @@ from typing import cast
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Violation, byte_sites, id_sites, page_sites
-from harness.words import apart, band_text, bytes_text, counted, joined
+from harness.words import apart, band_text, bytes_text, counted, joined, which_pages
 from harness.world import World
 
 REFUSALS_MAX = 3
@@ -42,8 +42,8 @@ def examine(world: World) -> list[Violation]:
     if uses:
         kind, band, pages, step = uses[0]
         text = (
-            f"{counted(len(uses), 'use')} left at rest; the first: {kind}, step {step}, pages"
-            f" {sorted(pages)} of {band_text(world.layout.bands, band)}"
+            f"{counted(len(uses), 'use')} left at rest; the first: {kind}, step {step},"
+            f" {which_pages(pages)} of {band_text(world.layout.bands, band)}"
         )
         sites = page_sites(band, pages)
         found.append(broken(world, "idle", "uses left over", text, sites))

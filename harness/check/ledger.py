@@ -10,13 +10,14 @@ not for how long: it may be back as soon as something was taken.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
-from harness.words import apart, bytes_text, joined, places_text
+from harness.words import apart, bytes_text, joined, places_text, which_pages
 
 if TYPE_CHECKING:
     from harness.world import World
@@ -199,8 +200,9 @@ def _compare_copies(world: World, subject: HostSubject, found: list[Violation]) 
     ours = sorted((use.kind, use.ranges) for use in world.truth.copies.uses.values())
     theirs = sorted((copy.kind, copy.ranges) for copy in subject.copies())
     if ours != theirs:
-        lacking = [use for use in ours if use not in theirs]
-        extra = [use for use in theirs if use not in ours]
+        # Two copies of the same pages are two.
+        lacking = sorted((Counter(ours) - Counter(theirs)).elements())
+        extra = sorted((Counter(theirs) - Counter(ours)).elements())
         text = _told(_copies_text(lacking), _copies_text(extra))
         told, kept = ({r for _, ranges in uses for r in ranges} for uses in (lacking, extra))
         sites = byte_sites(told ^ kept or told)
@@ -234,7 +236,6 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
 def _writes_text(world: World, writes: Sequence[tuple[int, int, list[int]]]) -> list[str]:
     names = [band.name for band in world.layout.bands]
     return [
-        f"the write of step {step} to {which} of {names[band]!r}"
+        f"the write of step {step} to {which_pages(pages)} of {names[band]!r}"
         for step, band, pages in writes
-        for which in (f"pages {pages}" if pages else "any page",)
     ]

@@ -6,6 +6,7 @@ that its ledger has or lacks.  What the page itself went through is not known he
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -68,11 +69,12 @@ def use_facts(recording: Recording, operation: int, band: int, page: int) -> Ite
     size = recording.setup.bands[band].page_bytes
     place = page * size, page * size + size
     before, now = (
-        {*_uses(_accounts(recording, at), band, page, place)} for at in (operation - 1, operation)
+        Counter(_uses(_accounts(recording, at), band, page, place))
+        for at in (operation - 1, operation)
     )
-    for use in sorted(now - before):
+    for use in sorted((now - before).elements()):
         yield f"the allocator's ledger has a use of it: {use}"
-    for use in sorted(before - now):
+    for use in sorted((before - now).elements()):
         yield f"the allocator's ledger has it no more: {use}"
 
 

@@ -1,19 +1,20 @@
 """What the engine asked of the allocator, and what that answered, in words.
 
-A failure that is in no page is often in an answer.  Events have no names of their own, so they are
-told by what they are behind.
+A failure that is in no page is often in an answer.  What one rank alone hears of a peer, and what
+it answers that peer, is not asked of all ranks and not told here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import Enum
+from collections.abc import Callable
 
-from harness.device.launches import ModeledEvent
-from harness.device.submissions import LANE_NAMES
 from harness.problem import BrokenSubject
 from harness.report.recording import CallNote
+from harness.values import call_text, value_text
 from harness.world import World
+
+ASKED = "the allocator is asked "
+"""How the text of every question begins."""
 
 
 class AskedWorld(World):
@@ -21,47 +22,24 @@ class AskedWorld(World):
 
     Attributes:
         calls: what was asked, in order.
-        next_tick: the tick of what comes next.
+        tick_now: the tick of what comes next.
     """
 
     calls: list[CallNote]
-    next_tick: Callable[[], int]
+    tick_now: Callable[[], int]
 
     def ask(self, name: str, *arguments: object) -> object:
         """Ask, and write it down even where there is no answer."""
-        at, asked = self.next_tick(), f"asked {name}({', '.join(map(value_text, arguments))})"
+        at, asked = self.tick_now(), f"{ASKED}{call_text(name, arguments)}"
         place = len(self.calls)
         try:
             answer = super().ask(name, *arguments)
         except BrokenSubject:
-            self._note(place, at, f"{asked}, and gives no legal answer")
+            self._note(place, at, f"{asked}, and the run ends there")
             raise
         self._note(place, at, asked if answer is None else f"{asked}: {value_text(answer)}")
         return answer
 
     def _note(self, place: int, at: int, text: str) -> None:
         # A call that was made from within another one came second.
-        self.calls.insert(place, CallNote(self.device.operation, at, f"the allocator is {text}"))
-
-
-def value_text(value: object) -> str:
-    """An argument or an answer as it would be written in Python, but for what has no name."""
-    if isinstance(value, ModeledEvent):
-        return f"<event behind {LANE_NAMES[value.stream]} #{value.epoch}>"
-    if isinstance(value, Enum):
-        return value.name.lower()
-    if isinstance(value, BaseException):
-        return f"{type(value).__name__}: {value}"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {value_text(own)}' for key, own in value.items())}}}"
-    if isinstance(value, (list, tuple)):
-        return _sequence_text(value)
-    return repr(value)
-
-
-def _sequence_text(values: Sequence[object]) -> str:
-    names = getattr(values, "_fields", ())
-    if names:
-        parts = [f"{name}={value_text(own)}" for name, own in zip(names, values, strict=True)]
-        return f"{type(values).__name__}({', '.join(parts)})"
-    return f"[{', '.join(map(value_text, values))}]"
+        self.calls.insert(place, CallNote(self.device.operation, at, text))

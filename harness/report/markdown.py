@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from harness.report.calls import ASKED
 from harness.report.history import Entry
-from harness.report.recording import Frame
+from harness.report.recording import Recording
 from harness.report.story import Story
 from harness.report.text import describe
 from harness.report.touched import touched_text
@@ -20,6 +21,7 @@ OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
 
 DIFFERENCES_MAX = 20
+DEEDS_MAX = 100
 
 LINE_END = "\n"
 
@@ -70,17 +72,18 @@ def operation_lines(story: Story) -> list[str]:
         if at > expected:
             lines.append(f"      ... {counted(at - expected, 'operation')} left out ...")
         text = describe(frames[at].operation)
-        lines.append(f"{marks.get(at, ' ')} {at:5}  {text}{_outcome(frames[at])}")
+        lines.append(f"{marks.get(at, ' ')} {at:5}  {text}{_outcome(story.recording, at)}")
         expected = at + 1
     return lines
 
 
-def _outcome(frame: Frame) -> str:
+def _outcome(recording: Recording, at: int) -> str:
     """What came of an operation, where that is not what was asked for, and the refusal's words."""
-    if frame.outcome == "done":
+    outcome, calls = recording.frames[at].outcome, recording.calls_of(at)
+    if outcome == "done":
         return ""
-    why = f": {frame.answers[-1]}" if frame.outcome == "refused" and frame.answers else ""
-    return f"   ({frame.outcome}{why})"
+    why = f": {calls[-1].text.removeprefix(ASKED)}" if outcome == "refused" and calls else ""
+    return f"   ({outcome}{why})"
 
 
 def escaped(text: str) -> str:
@@ -144,12 +147,13 @@ def _sides(story: Story) -> list[str]:
 
 
 def _deeds(story: Story) -> list[str]:
-    """What happened in the operation after which it was seen, and what the allocator answered."""
+    """What was asked and done in the operation after which it was seen."""
+    lines = [f"- {escaped(deed)}" for deed in story.deeds[:DEEDS_MAX]]
+    left = len(story.deeds) - len(lines)
+    if left > 0:
+        lines.append(f"- ... and {left} more")
     at = len(story.recording.frames) - 1
-    lines = [f"- {escaped(deed)}" for deed in story.deeds] or [
-        "Nothing was enqueued, no page changed."
-    ]
-    return ["", f"## What operation {at} did", "", *lines]
+    return ["", f"## What operation {at} did", "", *(lines or ["Nothing."])]
 
 
 def _histories(story: Story) -> list[str]:
@@ -161,7 +165,8 @@ def _histories(story: Story) -> list[str]:
             lines.append("No operation touched it.")
             continue
         at = story.violation.operation
-        if entries[-1].operation < at < len(operations):
+        # A read that went wrong as it ran stands where it was enqueued.
+        if not story.sides and entries[-1].operation < at < len(operations):
             entries = (*entries, Entry(at, ("nothing",)))
         lines += table(
             ("", "op", "operation", "what happened to it"),

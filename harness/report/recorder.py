@@ -233,7 +233,7 @@ class RecordingRun(Run):
         device.notes = self.notes
         self.notes.begin([rank.image for rank in device.ranks])
         world = stand_below(self.world, AskedWorld)
-        world.calls, world.next_tick = self.notes.calls, lambda: self.notes.tick
+        world.calls, world.tick_now = self.notes.calls, lambda: self.notes.tick
 
     def execute(self, operation: Operation) -> Outcome:
         """Apply one operation and write down what the world is like afterwards."""

@@ -13,7 +13,7 @@ from harness.case import Case
 from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
 from harness.report.accounts import StepRow, step_rows
-from harness.report.history import Entry, enqueued, history, state_text
+from harness.report.history import Entry, deeds, enqueued, history, state_text
 from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
 from harness.report.recording import STATE_MASK, LaunchNote, Recording
@@ -135,13 +135,19 @@ class Story:
 
     @property
     def rule(self) -> str:
-        """What that means for this failure; empty where a missing edge says it."""
+        """What that means for this failure; empty for a race, whose missing edge says it."""
         return rule_of(self.violation.detail)
 
     @property
     def deeds(self) -> tuple[str, ...]:
-        """What the operation asked and did after which the failure was seen, in order."""
-        return enqueued(self.recording, len(self.recording.frames) - 1)
+        """What the operation asked and did after which the failure was seen, in order.
+
+        What ran meanwhile is among it where a read went wrong as it ran.
+        """
+        at = len(self.recording.frames) - 1
+        if self.recording.wrong_read is not None:
+            return deeds(self.recording, at)[0]
+        return enqueued(self.recording, at)
 
     @property
     def timing(self) -> str:

@@ -56,7 +56,7 @@ SAME_AS_KNOWN = {
 KEPT_TWICE = {(Toucher.LOAD_COPY, InFlight.LOAD)}
 """Whoever hands a page to a load has waited the load before, so their stream adds nothing."""
 
-NOT_WORDS = re.compile(r"frozenset|<\w+\.\w+:|\(\(|\[\(|,\)|step (0|-1)\b")
+NOT_WORDS = re.compile(r" object at 0x|frozenset|<\w+\.\w+:|\(\(|\[\(|,\)|step (0|-1)\b")
 """What an object prints as, and numbers that stand for nothing, in a sentence for a reader."""
 
 CELLS = [

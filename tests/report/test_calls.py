@@ -6,8 +6,9 @@ import pytest
 
 from harness.device.launches import ModeledEvent
 from harness.ops import Abort, Admit, Arrive
-from harness.report.calls import value_text
+from harness.report.calls import ASKED
 from harness.report.recording import Recording
+from harness.values import ITEMS_MAX, value_text
 from tests.report.stories import race, story_of, under_a_copy
 from unikv.device.port import Stream
 from unikv.errors import Shortage
@@ -35,12 +36,17 @@ def test_what_has_no_name_is_told_by_what_it_is(value: object, text: str) -> Non
     assert value_text(value) == text
 
 
+def test_a_long_list_is_told_by_its_beginning() -> None:
+    text = value_text(list(range(ITEMS_MAX + 3)))
+    assert text.startswith("[0, 1, ")
+    assert text.endswith(f", {ITEMS_MAX - 1}, ... and 3 more]")
+
+
 def asked(recording: Recording, operation: int) -> list[str]:
     """The calls of one operation."""
-    begin = "the allocator is asked "
     texts = [call.text for call in recording.calls_of(operation)]
-    assert all(text.startswith(begin) for text in texts)
-    return [text.removeprefix(begin) for text in texts]
+    assert all(text.startswith(ASKED) for text in texts)
+    return [text.removeprefix(ASKED) for text in texts]
 
 
 def test_every_call_is_told_with_its_answer_in_its_order() -> None:
@@ -67,4 +73,4 @@ def test_calls_come_before_what_they_have_led_to() -> None:
 def test_a_call_without_a_legal_answer_is_told_too() -> None:
     trace = (Arrive("r0", 2, 0), Admit("r0", 2), Abort("r0"))
     story = story_of("page-freed-twice-in-one-call", trace)
-    assert asked(story.recording, 2)[-1] == "free([1, 2, 1]), and gives no legal answer"
+    assert asked(story.recording, 2)[-1] == "free([1, 2, 1]), and the run ends there"

@@ -95,7 +95,10 @@ def test_a_refusal_shows_what_there_was_room_for() -> None:
 
 
 def test_an_operation_that_did_nothing_is_said_to() -> None:
-    assert operation_lines(no_room())[-1] == "!     5  Relieve(pages=1, slots=0)   (refused)"
+    assert (
+        operation_lines(no_room())[-1]
+        == "!     5  Relieve(pages=1, slots=0)   (refused: relieve(1, 0): False)"
+    )
 
 
 def test_the_operations_of_both_accesses_are_marked() -> None:

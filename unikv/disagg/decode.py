@@ -7,6 +7,7 @@ then.  The ledger turns the hold into a receive before the engine learns the ids
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from unikv.alloc.chain import ChainAllocator, Taken
@@ -126,10 +127,9 @@ class Receives:
         # Read only now: a relief may have moved held rows since they were taken.
         pages = self._pages(self._held[transfer.name])
         leaving = self._chain.users.publish(use, use)
-        held = {band: set(left) for band, left in leaving.items() if left}
-        named = {band: set(own) - {0} for band, own in enumerate(pages) if any(own)}
-        assert held == named, (
-            f"the ledger holds pages {held} for {transfer.name}, by band, and its ids name {named}"
+        assert _by_band(leaving) == _by_band(dict(enumerate(pages))), (
+            f"{transfer.name}: by band, the ledger holds pages {_by_band(leaving)} and the ids name"
+            f" {_by_band(dict(enumerate(pages)))}"
         )
         self._board.change(transfer, Change.PUBLISH)
         transfer.parts_left = 0
@@ -168,3 +168,9 @@ class Receives:
                     f" name pages {listed(pages)}, and held are {listed(sorted(kept))}; allowed:"
                     " rows that stay bound: abort the receive before its rows are freed"
                 )
+
+
+def _by_band(pages: Mapping[int, Iterable[int]]) -> dict[int, set[int]]:
+    """The pages of each band that has any; 0 is none."""
+    kept = {band: set(own) - {0} for band, own in pages.items()}
+    return {band: own for band, own in kept.items() if own}
