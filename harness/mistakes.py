@@ -129,7 +129,9 @@ def broken_promise(
         return Problem("assertion", f"{kind} in {call}", f"{asked}: {error}", sites)
     frame = _innermost(error)
     place = f"{frame.tb_frame.f_globals['__name__']}:{frame.tb_lineno}"
-    text = f"{asked}: {kind} at {place}: {error}"
+    # Behind the first line of a failed assertion pytest prints its objects, with addresses.
+    words = next(iter(str(error).splitlines()), "")
+    text = f"{asked}: {kind} at {place}: {words}"
     return Problem("assertion", f"{kind} in {call}", text, sites)
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from harness.mistakes import answers_apart, named_sites
+from harness.mistakes import answers_apart, broken_promise, named_sites
 from harness.subject import Answer, RoundAnswer
 from harness.violation import Site, id_sites, page_sites
+from tests.alloc.small_chain import layout_of, tokens
 
 BANDS = ("window", "full")
 NOTHING: tuple[Site, ...] = ()
@@ -47,3 +48,14 @@ def test_what_a_sentence_names(words: str, sites: tuple[Site, ...]) -> None:
 )
 def test_what_ranks_answer_apart_is_told_in_words(first: object, other: object, text: str) -> None:
     assert answers_apart("flush", (2,), first, 1, other) == text
+
+
+def test_a_failed_assertion_is_told_by_its_own_words() -> None:
+    layout = layout_of(44, 4, tokens("full"))
+    try:
+        assert object() is None, "nothing pends"
+    except AssertionError as error:
+        problem = broken_promise("take", (1, 0), error, layout)
+        at = f"{__name__}:{error.__traceback__.tb_lineno if error.__traceback__ else 0}"
+    assert problem.what == f"take(1, 0): AssertionError at {at}: nothing pends"
+    assert problem.detail == "AssertionError in take"
