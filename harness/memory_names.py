@@ -36,12 +36,11 @@ def unit_text(unit: int) -> str:
     return "a row that a load reserved" if unit == RESERVED else f"id {unit}"
 
 
-def describe(truth: Truth, granule: int, space: str, unit: int) -> tuple[str, str]:
+def describe(truth: Truth, space: str, unit: int) -> tuple[str, str]:
     """How a unit of a memory space is held now, in one word, and what to call it.
 
     Args:
         truth: who says so.
-        granule: bytes of a unit of the arena.
         space, unit: as accesses name it.
     """
     kind, _, name = space.partition(":")
@@ -51,6 +50,7 @@ def describe(truth: Truth, granule: int, space: str, unit: int) -> tuple[str, st
         return "host", truth.copies.place(int(name), truth.device.host.low(int(name), unit))
     if kind != "arena":
         return kind, f"{SPACE_NAMES[kind]} {unit}"
+    granule = truth.device.granule
     owner, low = truth.granule_owner[unit], unit * granule
     if owner:
         part, named = truth.layout.bands[owner >> 32], owner & 0xFFFFFFFF

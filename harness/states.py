@@ -295,7 +295,7 @@ def _compare_start(world: World, request: Request, step: StateStep) -> None:
         known = world.truth.state_tokens.items()
         right = sorted(slot for slot, (_, tokens) in known if tokens == request.length)
         if right:
-            text += f"; slots {right} have one after {request.length}"
+            text += f"; slots {right} have one after {request.length}, of some prompt"
         sites = id_sites(world.state_band, {step.source, *right} - {0})
         world.truth.note("content", "state of other tokens", text, sites)
 

@@ -313,7 +313,7 @@ class Truth:
 
     def describe(self, space: str, unit: int) -> tuple[str, str]:
         """How a unit of a memory space is held now, in one word, and what to call it."""
-        return memory_names.describe(self, self.device.granule, space, unit)
+        return memory_names.describe(self, space, unit)
 
     def _reset_content(self, band: int, ids: Sequence[int]) -> None:
         content = self.content[band]

@@ -1,7 +1,7 @@
 """Calls, arguments and answers in words, as they would be written in Python.
 
-Events have no name, so they are told by what they are behind: no text holds an address, and the
-same run is told in the same words.
+Events have no name, so they are told by what they are behind: what ours are told by holds no
+address, and the same run is told in the same words.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def joined(parts: Iterable[str]) -> str:
 
 def band_text(bands: Sequence[BandLayout], band: int) -> str:
     """A band by the index that somebody gave, which may be of none."""
-    return f"band {bands[band].name!r}" if 0 <= band < len(bands) else f"band {band}, which is none"
+    return f"band {bands[band].name!r}" if 0 <= band < len(bands) else f"band {band} (none)"
 
 
 def apart(*parts: tuple[str, Collection[int], str]) -> str:
@@ -46,12 +46,11 @@ def demand_text(bands: Sequence[BandLayout], counts: Sequence[int]) -> str:
 
 
 def places_text(bands: Sequence[BandLayout], pages: Iterable[tuple[int, int]]) -> str:
-    """Pages of several bands, each given as (band, page): `pages [1, 2] of 'full'`."""
+    """Pages of several bands, each given as (band, page): `pages [1, 2] of band 'full'`."""
     per_band: dict[int, list[int]] = {}
     for band, page in sorted(pages):
         per_band.setdefault(band, []).append(page)
-    parts = [f"{own} of {bands[band].name!r}" for band, own in per_band.items()]
-    return f"pages {joined(parts)}"
+    return f"pages {joined(f'{own} of {band_text(bands, band)}' for band, own in per_band.items())}"
 
 
 def which_pages(pages: Collection[int]) -> str:

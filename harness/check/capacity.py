@@ -81,16 +81,18 @@ def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
     """
     world.check_runs["capacity"] += 1
     truth, layout = world.truth, world.layout
-    bands, room = [], []
+    bands = []
     books = world.subjects[0].books()
     for part, bound, reserved, stuck, book in zip(
         layout.bands, truth.bound, truth.reserved, truth.transfers.stuck, books, strict=True
     ):
         used = bound + len(reserved) + len(stuck)
         bands.append((part.page_bytes, used, *book.span))
-        low, high = book.span
-        room.append(f"{used} of {part.name!r} in span {low}..{high}")
     if not _search(layout.total_bytes, layout.sink_bytes, tuple(bands), demand):
+        room = [
+            f"{used} of {part.name!r} in span {low}..{high}"
+            for part, (_, used, low, high) in zip(layout.bands, bands, strict=True)
+        ]
         text = (
             f"relieve of {_pages(world, demand)} says yes, but with every span kept no layout holds"
             f" them beside the pages in use, {joined(room)}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from harness.check import broken
 from harness.subject import HostSubject, NetworkSubject
 from harness.violation import Site, Violation, byte_sites, first_sites, page_sites
-from harness.words import apart, bytes_text, joined, places_text, which_pages
+from harness.words import apart, band_text, bytes_text, joined, places_text, which_pages
 
 if TYPE_CHECKING:
     from harness.world import World
@@ -234,8 +234,8 @@ def _compare_writes(world: World, found: list[Violation], retired: int) -> None:
 
 
 def _writes_text(world: World, writes: Sequence[tuple[int, int, list[int]]]) -> list[str]:
-    names = [band.name for band in world.layout.bands]
+    bands = world.layout.bands
     return [
-        f"the write of step {step} to {which_pages(pages)} of {names[band]!r}"
+        f"the write of step {step} to {which_pages(pages)} of {band_text(bands, band)}"
         for step, band, pages in writes
     ]

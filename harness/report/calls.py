@@ -31,15 +31,13 @@ class AskedWorld(World):
     def ask(self, name: str, *arguments: object) -> object:
         """Ask, and write it down even where there is no answer."""
         at, asked = self.tick_now(), f"{ASKED}{call_text(name, arguments)}"
-        place = len(self.calls)
         try:
             answer = super().ask(name, *arguments)
         except BrokenSubject:
-            self._note(place, at, f"{asked}, and the run ends there")
+            self._note(at, f"{asked}, and the run ends there")
             raise
-        self._note(place, at, asked if answer is None else f"{asked}: {value_text(answer)}")
+        self._note(at, asked if answer is None else f"{asked}: {value_text(answer)}")
         return answer
 
-    def _note(self, place: int, at: int, text: str) -> None:
-        # A call that was made from within another one came second.
-        self.calls.insert(place, CallNote(self.device.operation, at, text))
+    def _note(self, at: int, text: str) -> None:
+        self.calls.append(CallNote(self.device.operation, at, text))

@@ -228,7 +228,6 @@ class RecordingRun(Run):
     ) -> None:
         super().__init__(setup, plant, subject)
         self.notes = Notebook()
-        self._answers: tuple[str, ...] = ()
         device = stand_below(self.world.device, RecordingDevice)
         device.notes = self.notes
         self.notes.begin([rank.image for rank in device.ranks])
@@ -248,14 +247,8 @@ class RecordingRun(Run):
         if before == ranks:
             ranks = before
         ticks, accounts = (first, notes.tick), _accounts(self.world)
-        notes.frames.append(Frame(operation, outcome.value, self._answers, ticks, ranks, accounts))
+        notes.frames.append(Frame(operation, outcome.value, ticks, ranks, accounts))
         return outcome
-
-    def _check(self) -> list[Violation]:
-        # The answers are gone once the operation is over.
-        answers = self.world.answers
-        self._answers = tuple(a if isinstance(a, str) else repr(a) for a in answers)
-        return super()._check()
 
     def recording(self, signature: str = "") -> Recording:
         """Everything that was written down, about the first violation of a signature or of all."""

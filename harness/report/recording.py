@@ -182,7 +182,6 @@ class Frame(NamedTuple):
     Attributes:
         operation: what was applied.
         outcome: `done`, `refused` or `skipped`.
-        answers: what the allocator answered, in words.
         ticks: of this operation, `[first, end)`.
         ranks: per rank, every band.
         accounts: who may still touch what.
@@ -190,7 +189,6 @@ class Frame(NamedTuple):
 
     operation: Operation
     outcome: str
-    answers: tuple[str, ...]
     ticks: tuple[int, int]
     ranks: tuple[tuple[BandFrame, ...], ...]
     accounts: Accounts

@@ -69,7 +69,10 @@ def _operations(story: Story, rank: int) -> Iterator[Event]:
             "pid": rank + RANK_PROCESS,
             "tid": OPERATIONS_THREAD,
             "ts": frame.ticks[0],
-            "args": {"outcome": frame.outcome, "answers": list(frame.answers)},
+            "args": {
+                "outcome": frame.outcome,
+                "asked": [call.text for call in story.recording.calls_of(at)],
+            },
         }
     yield {
         "ph": "i",

@@ -17,6 +17,9 @@ from harness.ops import (
 from harness.runner import run_trace
 from harness.scenario import HostSetup, NetworkSetup, Setup
 from harness.simpler_setup import with_small_pages
+from harness.subject import HoldRecord
+from harness.subject import Use as UseRecord
+from harness.unikv_subject import UnikvSubject
 from harness.world import World
 from tests.harness.backed import run_of, setup_of
 from tests.harness.lived_in import allocators, bands, is_busy, reports, running, world_when
@@ -125,6 +128,37 @@ def test_a_copy_that_is_forgotten_while_nothing_else_changes_is_reported() -> No
     ]
 
 
+def test_of_two_copies_of_the_same_bytes_the_second_is_missed() -> None:
+    run = run_of(storage_with_a_host(), *SAVED)
+    copies = run.world.truth.copies
+    (use,) = copies.uses.values()
+    copies.uses["another"] = use
+    copies.revision += 1
+    run.execute(Flush(1))
+    assert [v.what for v in run.violations] == [
+        "the allocator's ledger lacks a backup that reads bytes 8..16"
+    ]
+
+
+class _NoSuchBand(UnikvSubject):
+    def holds(self) -> list[HoldRecord]:
+        return [HoldRecord("network_send", 9, frozenset({1}), isolated=False)]
+
+    def uses(self) -> list[UseRecord]:
+        return [UseRecord("forward_write", -1, frozenset(), 4)]
+
+
+def test_an_account_of_a_band_that_there_is_not_is_reported() -> None:
+    setup = msgspec.structs.replace(
+        storage_with_a_host(), host=(), network=NetworkSetup(patience=1, refusals=0)
+    )
+    result = run_trace(setup, (Arrive("r0", 1, 0), Flush(1)), subject=_NoSuchBand)
+    assert [v.what for v in result.violations] == [
+        "the allocator's ledger still has the write of step 4 to any page of band -1 (none)",
+        "the allocator's ledger still has pages [1] of band 9 (none) under a send",
+    ]
+
+
 def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
     network = NetworkSetup(patience=1, refusals=0)
     setup = msgspec.structs.replace(storage_with_a_host(), host=(), network=network)
@@ -133,7 +167,7 @@ def test_a_hold_that_is_over_in_one_account_alone_is_reported() -> None:
     assert run.violations == []
     run.world.truth.transfers.held.clear()
     run.execute(Flush(1))
-    held = "pages [1] of 'full' held for a receive"
+    held = "pages [1] of band 'full' held for a receive"
     assert [(v.check, v.detail, v.what) for v in run.violations] == [
         ("ledger", "holds differ", f"the allocator's ledger still has {held}")
     ]

@@ -48,7 +48,11 @@ def test_a_demand_names_the_bands_that_it_is_of(counts: tuple[int, ...], text: s
 
 def test_pages_are_named_band_by_band() -> None:
     places = [(2, 5), (1, 7), (2, 3)]
-    assert places_text(BANDS, places) == "pages [7] of 'window128' and [3, 5] of 'full'"
+    assert places_text(BANDS, places) == "pages [7] of band 'window128' and [3, 5] of band 'full'"
+    # An allocator's own account may name a band that there is not.
+    assert places_text(BANDS, [(9, 1), (-1, 2)]) == (
+        "pages [2] of band -1 (none) and [1] of band 9 (none)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,8 +70,8 @@ def test_adjacent_bytes_are_one_range(ranges: list[tuple[int, int]], text: str) 
 
 def test_a_band_that_is_none_is_called_that() -> None:
     assert band_text(BANDS, 2) == "band 'full'"
-    assert band_text(BANDS, -1) == "band -1, which is none"
-    assert band_text(BANDS, 3) == "band 3, which is none"
+    assert band_text(BANDS, -1) == "band -1 (none)"
+    assert band_text(BANDS, 3) == "band 3 (none)"
 
 
 def test_what_nobody_has_alone_is_not_said() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.ops import Complete
+from harness.report import markdown
 from harness.report.markdown import escaped, operation_lines, report_markdown, table
 from harness.report.story import Story
 from tests.report.stories import (
@@ -210,6 +211,13 @@ def test_the_operation_that_failed_is_told_whole() -> None:
         "- id 3 of state names page 6",
         "- state page 6: unclaimed -> live",
     ]
+
+
+def test_a_long_operation_is_told_by_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "DEEDS_MAX", 2)
+    lines = report_markdown(crossing()).splitlines()
+    at = lines.index("## What operation 4 did")
+    assert lines[at + 4 : at + 6] == ["- ... and 3 more", ""]
 
 
 def test_what_should_have_held_is_said_where_no_edge_says_it() -> None:
