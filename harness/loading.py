@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from errno import EISDIR
 from os import strerror
+from os.path import relpath
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -17,6 +18,7 @@ import yaml
 
 from harness.errors import InputError
 from harness.probes import PROBES
+from harness.program import DEFAULT_SCENARIOS
 from harness.scenario import (
     ARENA_BYTES_MAX,
     CELL_BYTES,
@@ -89,7 +91,13 @@ def load_scenario(path: Path) -> Scenario:
     Raises:
         InputError: with file, place, value and what is allowed.
     """
-    text = read_file(path, "scenario", FILE_BYTES_MAX)
+    try:
+        text = read_file(path, "scenario", FILE_BYTES_MAX)
+    except InputError as error:
+        default = DEFAULT_SCENARIOS / f"{path.stem}.yaml"
+        if isinstance(error.__cause__, FileNotFoundError) and default.is_file():
+            raise InputError(f"{error}; that scenario is {relpath(default)}") from error
+        raise
     try:
         data = yaml.load(text, _PlainLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:

@@ -212,6 +212,11 @@ def test_a_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
         load_scenario(tmp_path / "none.yaml")
 
 
+def test_the_bare_name_of_a_scenario_is_answered_with_its_file() -> None:
+    with pytest.raises(InputError, match=r"^peers: cannot .* is .*scenarios/peers\.yaml$"):
+        load_scenario(Path("peers"))
+
+
 def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read this scenario"):
         load_scenario(tmp_path)
