@@ -25,7 +25,7 @@ from harness.printed import shown
 from harness.report.text import render
 from harness.runner import SeedResult, run_seed, run_trace
 from harness.scenario import RANKS_MAX, STRATEGIES, Scenario, Setup
-from harness.shrinking import Means, Met, Run, shrink_run, smaller_case
+from harness.shrinking import Means, Met, Run, Smaller, shrink_run, smaller_case
 from harness.subject import Subject
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import Finding, Findings, replay_command
@@ -187,7 +187,7 @@ def _case(scenario: Scenario, result: SeedResult, plant: str | None, drawn: Draw
     )
 
 
-def _shorter(subject: SubjectFactory, finding: Finding, case: Case, met: Met) -> Case:
+def _shorter(subject: SubjectFactory, finding: Finding, case: Case, met: Met) -> Smaller:
     """The smallest case found that fails likewise.
 
     Raises:

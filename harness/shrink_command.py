@@ -15,6 +15,7 @@ from harness.commands import Screen, Show, hunt_in_words
 from harness.faults.catalog import FAULTS
 from harness.printed import json_line
 from harness.report.faults import hunt_lines, shrunk_lines
+from harness.report.length import Length
 from harness.report.text import render
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import replay_command
@@ -115,7 +116,7 @@ def shrink_faults(
 
 def _lines(shrunk: Shrunk) -> list[str]:
     state = "nothing smaller found" if shrunk.complete else "cut short: shrink again to go on"
-    lines = _report(shrunk.case, shrunk.path)
+    lines = _report(shrunk.case, shrunk.path, Length.of(complete=shrunk.complete))
     for signature, path in shrunk.met.items():
         lines.append(f"another failure met on the way is in {path}: {signature}")
     lines += shrunk.troubles
@@ -127,8 +128,8 @@ def _lines(shrunk: Shrunk) -> list[str]:
     ]
 
 
-def _report(case: Case, path: Path) -> list[str]:
-    return render(case, case.violation, replay_command(path)).splitlines()
+def _report(case: Case, path: Path, length: Length | None = None) -> list[str]:
+    return render(case, case.violation, replay_command(path), length).splitlines()
 
 
 def _begin(path: Path, case: Case) -> dict[str, object]:

@@ -14,7 +14,7 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -162,9 +162,21 @@ PASSES: tuple[Pass[Item], ...] = (
 """What is tried on a trace behind its setup, cheapest first."""
 
 
+class Smaller(NamedTuple):
+    """What a reduction left of a case.
+
+    Attributes:
+        case: its last operation breaks the promise; the given one if nothing smaller fails.
+        complete: whether no operation can be left out; False where the budget ended first.
+    """
+
+    case: Case
+    complete: bool
+
+
 def shrink_case(
     case: Case, budget: Budget, *, means: Means = MEANS, run: Run | None = None
-) -> Case:
+) -> Smaller:
     """The smallest case found that fails with the same signature.
 
     Args:
@@ -172,9 +184,6 @@ def shrink_case(
         budget: when to stop with the best so far.
         means: who watches, helps and remembers.
         run: runs candidates instead of this process.
-
-    Returns:
-        A case whose last operation breaks the promise; `case` itself if nothing smaller fails.
 
     Raises:
         DoesNotFail: if the case does not fail with its signature.
@@ -185,7 +194,7 @@ def shrink_case(
     return smaller_case(case, reduction)
 
 
-def smaller_case(case: Case, reduction: Reduction[Item], run: Run | None = None) -> Case:
+def smaller_case(case: Case, reduction: Reduction[Item], run: Run | None = None) -> Smaller:
     """The case with what a reduction left of it.
 
     Args:
@@ -199,12 +208,13 @@ def smaller_case(case: Case, reduction: Reduction[Item], run: Run | None = None)
     setup, operations = parted(reduction.result)
     for violation in (run or runner_of(case))(setup, operations):
         if violation.signature == case.violation.signature:
-            return msgspec.structs.replace(
+            smaller = msgspec.structs.replace(
                 case,
                 setup=setup,
                 operations=cast(tuple[Operation, ...], operations),
                 violation=violation,
             )
+            return Smaller(smaller, reduction.complete)
     raise DoesNotFail(
         f"shrink: the smallest of {reduction.executions} candidates does not fail when it is run"
         f" again; remembered verdicts must be of this program, so forget them and begin anew"

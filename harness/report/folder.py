@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from harness.case import Case
 from harness.report.environment import environment
 from harness.report.html import report_html
+from harness.report.length import Length
 from harness.report.markdown import report_markdown
 from harness.report.repro import can_be_imported, repro
 from harness.report.story import tell
@@ -26,16 +27,25 @@ REPRO = "repro.py"
 
 
 def files_of(
-    case: Case, replay: str, subject: SubjectFactory = UnikvSubject
+    case: Case,
+    replay: str,
+    subject: SubjectFactory = UnikvSubject,
+    length: Length | None = None,
 ) -> Mapping[str, bytes]:
-    """The files of a failing case, beside the case itself; `replay` is the command that shows it.
+    """The files of a failing case, beside the case itself.
+
+    Args:
+        case: what is told.
+        replay: the command that shows it.
+        subject: the allocator under test.
+        length: how far the case has been made small; None where that is not known.
 
     Returns:
         Nothing where one more run of the subject does not fail as the case was stored: then there
         is nothing to tell, and whatever was written before says more.  There is no test where the
         subject is none that another module can import.
     """
-    story = tell(case, replay, subject)
+    story = tell(case, replay, subject, length)
     if story is None:
         return {}
     tests = {REPRO: repro(case, REPRO, subject).encode()} if can_be_imported(subject) else {}

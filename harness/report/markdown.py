@@ -52,7 +52,8 @@ def report_markdown(story: Story) -> str:
     lines += _sides(story)
     lines += ["", f"## {_title(len(case.operations))}", ""]
     lines += [_found_in(story), "", *_fenced(operation_lines(story))]
-    lines += ["", f"{escaped(story.timing)}."]
+    remarks = [story.length.value] if story.length else []
+    lines += ["", " ".join(f"{escaped(remark)}." for remark in (*remarks, story.timing))]
     lines += _deeds(story)
     lines += _histories(story)
     lines += _steps(story)
@@ -248,8 +249,8 @@ def _files(*, has_edge: bool) -> list[str]:
         "- `timeline.json`: every stream of every rank, for ui.perfetto.dev.",
         "- `repro.py`: a test that passes while this failure is there; needs the installed library"
         " alone, and is there if that can import the allocator.",
-        "- `case.json`: the trace as it was found; `min.json`: as it is shown here, if it was made"
-        " small, which `python -m harness shrink` goes on with where the time for that had run out."
+        "- `case.json`: the trace as it was found; `min.json`: as it was made small, where it was."
+        " `shrink` makes either smaller where that is possible,"
         f" `explain` {explain}; `replay --step` walks through it.",
         "- `env.json`: versions of everything that ran.",
     ]

@@ -14,6 +14,7 @@ from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
 from harness.report.accounts import StepRow, step_rows
 from harness.report.history import Entry, deeds, enqueued, history, state_text
+from harness.report.length import Length
 from harness.report.place import Place, page_place, places
 from harness.report.recorder import record
 from harness.report.recording import STATE_MASK, LaunchNote, Recording
@@ -83,6 +84,7 @@ class Story:
         recording: its replay.
         violation: what the replay found, which the case was stored for.
         replay: the command that shows it again.
+        length: how far the trace has been made small; None where that is not known.
         followed: the places of the failure with their histories.
         sides: both accesses; one that went wrong; none.
         order: why nothing orders the two accesses, in a sentence; empty where it is no race.
@@ -95,6 +97,7 @@ class Story:
     recording: Recording
     violation: Violation
     replay: str
+    length: Length | None
     followed: tuple[Follow, ...]
     sides: tuple[Side, ...]
     order: str
@@ -168,7 +171,12 @@ class Story:
         return {self.violation.operation: "!"} | accesses
 
 
-def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Story | None:
+def tell(
+    case: Case,
+    replay: str,
+    subject: SubjectFactory = UnikvSubject,
+    length: Length | None = None,
+) -> Story | None:
     """The story of a case, from one more run of it; None if it does not fail as it was stored."""
     recording = record(case, subject)
     violation = recording.violation
@@ -181,6 +189,7 @@ def tell(case: Case, replay: str, subject: SubjectFactory = UnikvSubject) -> Sto
         recording=recording,
         violation=violation,
         replay=replay,
+        length=length,
         followed=found,
         sides=sides,
         order=_order(sides) if recording.collision else "",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from harness.case import Case
 from harness.ops import Operation
+from harness.report.length import Length
 from harness.violation import AccessNote, Violation
 from harness.words import counted
 
@@ -19,8 +20,14 @@ OPERATIONS_MAX = 120
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
 
 
-def render(case: Case, violation: Violation, replay: str) -> str:
+def render(case: Case, violation: Violation, replay: str, length: Length | None = None) -> str:
     """The report of one violation, `replay` being the command that shows it again.
+
+    Args:
+        case: the trace.
+        violation: what the report is of.
+        replay: the command that shows it.
+        length: how far the trace has been made small; None where that is not known.
 
     Returns:
         Lines of at most `WIDTH` columns, with a line end behind the last one.
@@ -35,6 +42,7 @@ def render(case: Case, violation: Violation, replay: str) -> str:
         f"{counted(len(case.operations), 'operation')}, scenario {case.scenario}, seed {case.seed},"
         f" {counted(case.setup.ranks, 'rank')}, planted fault {case.plant or 'none'},"
         f" unikv {case.unikv}",
+        *(wrapped("", f"{length.value}.") if length else ()),
         *_trace(case.operations, violation),
         "",
         "replay",

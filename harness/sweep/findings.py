@@ -17,7 +17,9 @@ from pathlib import Path
 from harness.case import Case, save_case
 from harness.errors import InputError
 from harness.report.folder import PAGE, REPORT, files_of, plain_report
+from harness.report.length import Length
 from harness.report.text import render, render_crash
+from harness.shrinking import Smaller
 from harness.sweep.artifacts import new_folder, write_files, write_text
 from harness.sweep.crew import Died
 from harness.sweep.workload import command_line
@@ -169,15 +171,16 @@ class Findings:
             replay=replay,
         )
 
-    def add_smaller(self, finding: Finding, smaller: Case) -> None:
+    def add_smaller(self, finding: Finding, smaller: Smaller) -> None:
         """Write the shrunk case beside the one as found, and the report that shows it."""
         self._waiting.discard(finding.signature)
-        path = finding.folder / "min.json"
-        text = render(smaller, smaller.violation, self._command(path))
+        path, case = finding.folder / "min.json", smaller.case
+        length = Length.of(complete=smaller.complete)
+        text = render(case, case.violation, self._command(path), length)
         self._reports[finding.signature] = text
         try:
-            save_case(path, smaller)
-            is_told = self._tell(finding, smaller, self._command(path))
+            save_case(path, case)
+            is_told = self._tell(finding, case, self._command(path), length)
             # What was told of the case as found says more than a report in plain text.
             if not is_told and not (finding.folder / PAGE).exists():
                 write_text(finding.report, plain_report(text))
@@ -196,7 +199,7 @@ class Findings:
         if reason:
             self._add_words(finding, f"not made small: {reason}")
         try:
-            self._tell(finding, finding.case, finding.replay)
+            self._tell(finding, finding.case, finding.replay, Length.AS_FOUND)
         except InputError as error:
             self._add_words(finding, f"not written: {error}")
 
@@ -212,13 +215,13 @@ class Findings:
         self._reports[signature] = text
         write_text(folder / REPORT, plain_report(text))
 
-    def _tell(self, finding: Finding, case: Case, replay: str) -> bool:
+    def _tell(self, finding: Finding, case: Case, replay: str, length: Length) -> bool:
         """Replay a case and write its report, its pictures and its test; whether it failed again.
 
         Raises:
             InputError: if the folder takes no more.
         """
-        files = files_of(case, replay, self._subject)
+        files = files_of(case, replay, self._subject, length)
         write_files(finding.folder, files)
         return bool(files)
 

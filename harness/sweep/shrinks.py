@@ -23,8 +23,9 @@ from harness.case import Case, load_case, save_case
 from harness.errors import InputError
 from harness.ops.base import Op
 from harness.report.folder import files_of
+from harness.report.length import Length
 from harness.scenario import Setup
-from harness.shrinking import Means, Run, shrink_run, smaller_case
+from harness.shrinking import Means, Run, Smaller, shrink_run, smaller_case
 from harness.sweep.artifacts import write_beside
 from harness.sweep.candidates import Candidates
 from harness.sweep.findings import replay_command
@@ -164,27 +165,28 @@ class Shrinking:
                 verdicts.forget()
                 raise
             path = self._told(smaller)
-            if reduction.complete:
+            if smaller.complete:
                 verdicts.forget()
         return Shrunk(
-            case=smaller,
+            case=smaller.case,
             path=path,
             operations=len(case.operations),
             executions=reduction.executions,
             seconds=self.seconds(),
-            complete=reduction.complete,
+            complete=smaller.complete,
             met=others.paths,
             troubles=tuple(filter(None, (verdicts.trouble, *others.lost.values()))),
         )
 
-    def _told(self, smaller: Case) -> Path:
+    def _told(self, smaller: Smaller) -> Path:
         """Write the smaller case and its report; the path of the case."""
         path = self._path
         try:
-            path = _written(path.parent, "min", smaller)
-            write_beside(path.parent, files_of(smaller, replay_command(path)))
+            path = _written(path.parent, "min", smaller.case)
+            length = Length.of(complete=smaller.complete)
+            write_beside(path.parent, files_of(smaller.case, replay_command(path), length=length))
         except InputError as error:
-            raise Unwritten(str(error), smaller, path) from error
+            raise Unwritten(str(error), smaller.case, path) from error
         return path
 
     @contextmanager

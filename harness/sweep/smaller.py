@@ -21,7 +21,7 @@ from harness.case import Case
 from harness.ops import Operation
 from harness.ops.base import Op
 from harness.scenario import Setup
-from harness.shrinking import Means, Met, shrink_case
+from harness.shrinking import Means, Met, Smaller, shrink_case
 from harness.sweep.findings import Finding, Findings
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.patience import patient_runner
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 Watch = Callable[[Step], None]
 """Is told after every candidate."""
 
-Shorten = Callable[[Finding, Case, Met], Case]
+Shorten = Callable[[Finding, Case, Met], Smaller]
 """Makes the case of a finding small; raises `DoesNotFail` where it does not fail."""
 
 
@@ -119,7 +119,7 @@ def make_small_in_time(
 ) -> None:
     """The same in this process, each finding within `SHRINK_SECONDS`."""
 
-    def shorten(finding: Finding, case: Case, met: Met) -> Case:
+    def shorten(finding: Finding, case: Case, met: Met) -> Smaller:
         watched = _Watched(findings, finding, watch, stopwatch())
         budget = Budget(deadline=lambda: interrupts.seen or watched.share() >= 1)
         means = Means(observer=watched, met=met)

@@ -6,6 +6,7 @@ import pytest
 
 from harness.case import Case, load_case
 from harness.errors import InputError
+from harness.shrinking import Smaller
 from harness.sweep.artifacts import command_folder, new_folder, write_text
 from harness.sweep.crew import Died
 from harness.sweep.findings import Findings
@@ -52,7 +53,7 @@ def test_a_shrunk_case_joins_the_one_as_found(tmp_path: Path) -> None:
     findings.add_case(a_case(7))
     (finding,) = findings.all()
     assert finding.smallest_case == finding.folder / "case.json"
-    findings.add_smaller(finding, a_case(7))
+    findings.add_smaller(finding, Smaller(a_case(7), complete=True))
     assert finding.smallest_case == finding.folder / "min.json"
     assert "min.json" in finding.report.read_text()
 

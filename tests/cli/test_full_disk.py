@@ -13,6 +13,7 @@ from harness.case import CASE_VERSION, Case, save_case
 from harness.cli import main
 from harness.report.summary import finding_lines
 from harness.runner import run_seed
+from harness.shrinking import Smaller
 from harness.sweep.crew import Died
 from harness.sweep.findings import Findings
 from harness.sweep.jobs import Job
@@ -44,7 +45,7 @@ def test_a_finding_that_cannot_be_written_is_still_reported(tmp_path: Path) -> N
     case = failed()
     findings.add_case(case)
     (finding,) = findings.all()
-    findings.add_smaller(finding, case)
+    findings.add_smaller(finding, Smaller(case, complete=True))
     text = "\n".join(finding_lines(findings, 1))
     assert case.violation.check in text
     assert "not written: " in text

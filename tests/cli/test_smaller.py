@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import Case, load_case
-from harness.shrinking import Met
+from harness.shrinking import Met, Smaller
 from harness.sweep.findings import Finding, Findings
 from harness.sweep.interrupts import Interrupts
 from harness.sweep.smaller import Shorten, make_small, make_small_in_time
@@ -19,12 +19,12 @@ from tests.cli.test_full_disk import failed
 def shortening(*, met: Violation | None = None, fails: bool = True) -> Shorten:
     """Makes nothing small; meets a violation on the way; finds nothing that fails."""
 
-    def shorten(finding: Finding, case: Case, tell: Met) -> Case:
+    def shorten(finding: Finding, case: Case, tell: Met) -> Smaller:
         if met is not None:
             tell(case.setup, case.operations[:1], met)
         if not fails:
             raise DoesNotFail
-        return case
+        return Smaller(case, complete=True)
 
     return shorten
 
@@ -90,7 +90,7 @@ def test_somebody_who_interrupts_keeps_the_case_as_found(tmp_path: Path) -> None
     findings.add_case(a_case(7))
     interrupts = Interrupts()
 
-    def shorten(finding: Finding, case: Case, met: Met) -> Case:
+    def shorten(finding: Finding, case: Case, met: Met) -> Smaller:
         interrupts.seen = True
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ def test_an_interrupt_that_nobody_watches_for_is_passed_on(tmp_path: Path) -> No
     findings = Findings(tmp_path)
     findings.add_case(a_case(7))
 
-    def shorten(finding: Finding, case: Case, met: Met) -> Case:
+    def shorten(finding: Finding, case: Case, met: Met) -> Smaller:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -11,6 +11,7 @@ from harness.case import CASE_VERSION, Case
 from harness.cli import main
 from harness.generate import FAMILIES
 from harness.loading import load_scenario
+from harness.report.length import Length
 from harness.report.text import render
 from harness.runner import run_seed
 from harness.shrinking import shrink_case
@@ -108,7 +109,8 @@ def test_the_report_is_what_the_command_prints() -> None:
         violation=result.violations[0],
     )
     small = shrink_case(case, Budget())
-    assert shown_report() in render(small, small.violation, "")
+    length = Length.of(complete=small.complete)
+    assert shown_report() in render(small.case, small.case.violation, "", length)
     assert f"/{result.violations[0].short_signature}/min.json" in README
 
 

@@ -367,10 +367,25 @@ def shrunk(run: Failing, fault: str) -> tuple[Item, ...]:
 @pytest.mark.slow
 def test_a_smaller_case_fails_like_the_case() -> None:
     case = case_of("freed-page-offered")
-    small = shrink_case(case, Budget(300))
+    small, _ = shrink_case(case, Budget(300))
     found = run_trace(small.setup, small.operations, plant=small.plant).violations
     assert case.violation.signature in [violation.signature for violation in found]
     assert len(small.operations) < len(case.operations)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["freed-page-offered", "settle-without-wait", "barrier-dropped"])
+def test_no_operation_can_be_left_out_of_what_is_complete(fault: str) -> None:
+    small, complete = shrink_case(case_of(fault), Budget())
+    assert complete
+    for at in range(len(small.operations)):
+        left = (*small.operations[:at], *small.operations[at + 1 :])
+        found = run_trace(small.setup, left, plant=small.plant).violations
+        assert small.violation.signature not in [violation.signature for violation in found]
+
+
+def test_what_the_budget_ended_is_not_complete() -> None:
+    assert not shrink_case(case_of("freed-page-offered"), Budget(20)).complete
 
 
 def test_a_case_that_does_not_fail_is_refused() -> None:
@@ -383,7 +398,7 @@ def test_a_case_that_does_not_fail_is_refused() -> None:
 def test_another_signature_is_handed_over_and_never_followed() -> None:
     case = case_of("settle-without-wait")
     met: list[Violation] = []
-    small = shrink_case(
+    small, _ = shrink_case(
         case, Budget(400), means=Means(met=lambda setup, trace, violation: met.append(violation))
     )
     assert small.violation.signature == case.violation.signature

@@ -18,6 +18,7 @@ from harness.report.environment import dependencies, environment
 from harness.report.folder import files_of, plain_report
 from harness.report.repro import repro
 from harness.report.story import Story
+from harness.shrinking import Smaller
 from harness.sweep.artifacts import write_text
 from harness.sweep.findings import Findings
 from tests.report.stories import COMMAND, hostile, no_room, race, ranks_apart, under_a_peer
@@ -114,9 +115,28 @@ def test_what_a_finding_shows_is_replaced_by_what_the_smaller_one_shows(tmp_path
     findings.add_case(race().case)
     (finding,) = findings.all()
     before = finding.report.read_text()
-    findings.add_smaller(finding, race().case)
+    findings.add_smaller(finding, Smaller(race().case, complete=True))
     assert "History of page 1" in finding.report.read_text()
     assert "History" not in before
+
+
+@pytest.mark.parametrize(
+    ("complete", "sentence"),
+    [(True, "No operation can be left out"), (False, "It was not made small to the end")],
+)
+def test_it_is_told_whether_all_operations_are_needed(
+    complete: bool, sentence: str, tmp_path: Path
+) -> None:
+    findings = Findings(tmp_path)
+    findings.add_case(race().case)
+    (finding,) = findings.all()
+    findings.complete(finding)
+    assert "It is as it was found" in finding.report.read_text()
+    findings.add_smaller(finding, Smaller(race().case, complete))
+    page = (finding.folder / "report.html").read_text()
+    for text in (finding.report.read_text(), page, findings.report(finding)):
+        assert sentence in text
+        assert "It is as it was found" not in text
 
 
 def test_what_is_there_is_not_replaced_by_less(tmp_path: Path) -> None:
@@ -126,7 +146,8 @@ def test_what_is_there_is_not_replaced_by_less(tmp_path: Path) -> None:
     findings.complete(finding)
     told = {path.name: path.read_bytes() for path in finding.folder.iterdir()}
     # A case that does not fail as it says has nothing to tell.
-    findings.add_smaller(finding, msgspec.structs.replace(race().case, plant=None))
+    gone = msgspec.structs.replace(race().case, plant=None)
+    findings.add_smaller(finding, Smaller(gone, complete=True))
     after = {path.name: path.read_bytes() for path in finding.folder.iterdir()}
     assert {name: text for name, text in after.items() if name != "min.json"} == told
 
