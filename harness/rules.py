@@ -12,7 +12,7 @@ RULES: Mapping[str, str] = {
     # assertion
     "answer of another type": "a take answers with the ids and slots that it hands out",
     "parked nowhere": "what a retracted request has run is kept by its copy until it resumes",
-    "AssertionError in": "what the allocator asserts of its own state holds in every legal call",
+    "AssertionError in": "after every legal call the allocator's own accounts agree",
     "TransferError in": "a legal call finds the transfers that it is about",
     # capacity
     "chunk ends off the grid": "a chunk ends on a position where a state may be kept, or where"
@@ -31,10 +31,10 @@ RULES: Mapping[str, str] = {
     " holds the demand",
     "relief made no room": "after a yes of a relief the take needs no further move",
     "take of another size": "a take hands out as many as were asked for",
-    "take refused after a yes": "what is asked whether a take fits, and the take right after it,"
-    " answer alike",
-    "take served after a no": "what is asked whether a take fits, and the take right after it,"
-    " answer alike",
+    "take refused after a yes": "a take right behind the question whether it fits is served after"
+    " a yes and refused after a no",
+    "take served after a no": "a take right behind the question whether it fits is served after"
+    " a yes and refused after a no",
     "transfer with a peer in quarantine": "no transfer begins while the board, or the quarantine"
     " of its peer, is full",
     "wait for a failed transfer": "a transfer that has failed or was given up is stopped in the"
@@ -119,7 +119,8 @@ RULES: Mapping[str, str] = {
     "peers left without an answer": "a peer that gave a transfer up is told once it is quiet",
     "rows leaked": "every request row is free or a request's",
     "span left over": "a band without a page claims none",
-    "transfers left over": "at rest every transfer has ended that nothing more is added to",
+    "transfers left over": "at rest no transfer is left but sends that more parts may be queued"
+    " for",
     "transfers remembered": "nothing is kept of a transfer that is over, but that a peer was told"
     " it never begins, and all that is needed of one that is not",
     "uses left over": "at rest no step can touch a page, so the ledger has no use",
@@ -155,9 +156,9 @@ RULES: Mapping[str, str] = {
     "send over with parts left": "a send ends when its last part has ended",
     "transfer begins after its abort was answered": "a transfer of which a peer was told that it"
     " never begins does not begin",
-    "transfer ended in another way": "a transfer that was not stopped before ends well if its"
-    " last part did on every rank, else aborted if somebody asked for that, else failed; a"
-    " stopped one as it was when it was stopped",
+    "transfer ended in another way": "a transfer goes on until its last part has ended on every"
+    " rank, which is a good end, or until it is stopped; then it ends as aborted if somebody had"
+    " asked for that, else as failed",
     "transfer that is over goes on": "a transfer ends with the round in which every rank knows"
     " that nothing of it runs",
     "transfers given up differ": "a transfer that failed or was given up while an engine may"

@@ -60,11 +60,31 @@ def after_a_broken_yes(
     if shortage.kind == "bytes":
         has_room = _layout_exists(world, demand)
         verdict = f"; {'one' if has_room else 'none'} of all layouts holds them, so " + (
-            f"{call} is wrong" if has_room else f"{question} was wrong"
+            f"{call} is wrong" if has_room else f"{question} was wrong{_why_none(world, demand)}"
         )
     asked = _pages(world, demand)
     text = f"{question} says yes to {asked}, and {call} says: {shortage}{verdict}"
     world.truth.note("capacity", "take refused after a yes", text)
+
+
+def _why_none(world: World, demand: tuple[int, ...]) -> str:
+    """That bytes would do, and their division into pages does not, as the end of a sentence."""
+    layout, sizes = world.layout, [part.page_bytes for part in world.layout.bands]
+    truth = world.truth
+    asked = sum(count * size for count, size in zip(demand, sizes, strict=True))
+    used = sum(
+        (bound + len(reserved) + len(stuck)) * size
+        for bound, reserved, stuck, size in zip(
+            truth.bound, truth.reserved, truth.transfers.stuck, sizes, strict=True
+        )
+    )
+    free = layout.total_bytes - layout.sink_bytes - used
+    if asked > free:
+        return f": {asked} bytes are asked and {free} are free"
+    return (
+        f": {asked} bytes are asked and {free} are free, but a page lies at a multiple of its size,"
+        " and what that leaves over serves nobody"
+    )
 
 
 def after_a_broken_no(world: World, demand: tuple[int, ...], question: str, call: str) -> None:
@@ -93,9 +113,13 @@ def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
             f"{used} of {part.name!r} in span {low}..{high}"
             for part, (_, used, low, high) in zip(layout.bands, bands, strict=True)
         ]
+        if _layout_exists(world, demand):
+            verdict = "one does if pages move, so a move is missing"
+        else:
+            verdict = "none does if pages move, so the yes is wrong"
         text = (
             f"relieve of {_pages(world, demand)} says yes, but with every span kept no layout holds"
-            f" them beside the pages in use, {joined(room)}"
+            f" them beside the pages in use, {joined(room)}; {verdict}"
         )
         world.truth.note("capacity", "relief made no room", text)
 

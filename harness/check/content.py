@@ -10,6 +10,7 @@ from harness.check import broken
 from harness.requests import Prefix, Request
 from harness.scenario import CELL_BYTES
 from harness.violation import AccessNote, Violation, id_sites, page_sites
+from harness.words import counted
 from harness.world import World
 
 
@@ -108,11 +109,13 @@ def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
     wanted = (prefix.blocks, len(prefix.pages) * world.setup.page_slots)
     if prefix.slot and world.truth.state_tokens.get(prefix.slot) != wanted:
         _, tokens = world.truth.state_tokens.get(prefix.slot, ((), 0))
+        other = f"after {counted(tokens, 'token')}" if tokens != wanted[1] else "of another prompt"
         world.truth.note(
             "content",
             "state of other tokens",
-            f"{request.name} resumes after {wanted[1]} tokens of its prompt from slot"
-            f" {prefix.slot}, which holds the state after {tokens} tokens, or of another prompt",
+            f"{request.name} resumes after {counted(wanted[1], 'token')} of its prompt from id"
+            f" {prefix.slot} of band {world.setup.bands[world.state_band].name!r}, which holds the"
+            f" state {other}",
             id_sites(world.state_band, [prefix.slot]),
         )
 

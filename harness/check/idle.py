@@ -58,7 +58,10 @@ def examine(world: World) -> list[Violation]:
         quarantined = network.quarantined()
         left = sorted(world.transfers.ending() - _unproved(world, quarantined))
         if left:
-            text = f"not over at rest: {joined(left)}; in quarantine: {joined(quarantined)}"
+            text = (
+                f"at rest, {joined(left)} should be over; in quarantine, so not proved quiet:"
+                f" {joined(quarantined)}"
+            )
             found.append(broken(world, "idle", "transfers left over", text))
         owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
         silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())

@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from harness.report.recording import Accounts, Recording, StepNote
+from harness.report.recording import NOTHING, Accounts, Recording, StepNote
 
 STEPS_MAX = 20
 """Steps in a table: the last ones."""
-
-_NOTHING = Accounts((), (), (), (), (), ())
 
 _BECAME: Mapping[str, str] = {
     "launched": "is launched",
@@ -78,6 +76,14 @@ def use_facts(recording: Recording, operation: int, band: int, page: int) -> Ite
         yield f"the allocator's ledger has it no more: {use}"
 
 
+def ledger_text(recording: Recording, operation: int, band: int, page: int) -> str:
+    """What the first rank's ledger has on a page behind an operation."""
+    size = recording.setup.bands[band].page_bytes
+    place = page * size, page * size + size
+    uses = sorted(_uses(_accounts(recording, operation), band, page, place))
+    return f"the allocator's ledger has by now: {', '.join(uses) or 'no use of it'}"
+
+
 def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> Iterator[str]:
     """What the ledger has on a page, whose bytes are `place`."""
     for use in accounts.uses:
@@ -116,4 +122,4 @@ def _steps(recording: Recording, operation: int) -> dict[int, StepNote]:
 
 
 def _accounts(recording: Recording, operation: int) -> Accounts:
-    return recording.frames[operation].accounts if operation >= 0 else _NOTHING
+    return recording.frames[operation].accounts if operation >= 0 else NOTHING

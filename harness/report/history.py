@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from harness.device.clock import HOST
 from harness.report.accounts import slot_facts, step_facts, touch_text, use_facts
 from harness.report.place import ARENA, Place, claimed_around
 from harness.report.recording import (
@@ -21,7 +22,11 @@ from harness.report.recording import (
     LaunchNote,
     Recording,
     Touch,
+    WaitNote,
 )
+
+BLOCK_MAX = 12
+"""Longest run of lines that is looked for once more behind itself."""
 
 
 class Entry(NamedTuple):
@@ -59,21 +64,53 @@ def _deeds(
     # What was asked comes before what it has led to, in the order in which it was asked.
     timed = [(call.tick, 0, call.text) for call in recording.calls_of(operation)]
     for launch in recording.launches_of(operation):
-        touched = "; ".join(_touches(recording, launch))
+        touched = "; ".join(_touches(recording, launch)) or "touches nothing"
         text = f"{launch.role}: {launch.name} is enqueued, {touched}"
         timed.append((launch.submitted, 1, text))
     for wait in recording.waits_of(operation):
-        if not wait.epoch:
-            continue  # for what has never had any work
-        awaited = recording.lanes[wait.awaited]
-        already = "" if wait.is_new else ", which it is behind already"
-        text = f"{recording.lanes[wait.lane]} waits for {awaited} #{wait.epoch}{already}"
-        timed.append((wait.tick, 1, text))
+        timed += [(wait.tick, 1, text) for text in _waited(recording, wait)]
     ran = running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
     timed += [(tick, 1, text) for tick, text in ran]
     lines = [text for _, _, text in sorted(timed, key=lambda entry: entry[:2])]
     lines += [_bound(recording, bind) for bind in recording.binds_of(operation)]
-    return (*lines, *_changes(recording, operation), *step_facts(recording, operation))
+    lines = [*lines, *_changes(recording, operation), *step_facts(recording, operation)]
+    return tuple(folded(lines))
+
+
+def folded(lines: Sequence[str]) -> Iterator[str]:
+    """Lines in which what comes several times in a row stands once, with how often it did."""
+    at = 0
+    while at < len(lines):
+        size, times = _repeated(lines, at)
+        yield from lines[at : at + size]
+        if times > 1:
+            whole = "the last line" if size == 1 else f"the last {size} lines"
+            yield f"... {whole} {times - 1} more time{'s' if times > 2 else ''}"
+        at += size * times
+
+
+def _repeated(lines: Sequence[str], at: int) -> tuple[int, int]:
+    """The block from a line on that saves most where it stands once: its length, and how often."""
+    best = 1, 1
+    for size in range(1, min(BLOCK_MAX, (len(lines) - at) // 2) + 1):
+        block, times = lines[at : at + size], 1
+        while lines[at + size * times : at + size * (times + 1)] == block:
+            times += 1
+        if size * (times - 1) > max(1, best[0] * (best[1] - 1)):
+            best = size, times
+    return best
+
+
+def _waited(recording: Recording, wait: WaitNote) -> Iterator[str]:
+    """A wait in words; none where there is nothing to wait for, or the host knew of its end."""
+    if not wait.epoch or (wait.lane == HOST and not wait.is_new):
+        return
+    awaited = f"{recording.lanes[wait.awaited]} #{wait.epoch}"
+    if wait.is_found:
+        yield f"host learns that {awaited} has ended"
+        return
+    already = "" if wait.is_new else ", as it did before"
+    yield f"{recording.lanes[wait.lane]} waits for {awaited}{already}"
 
 
 def state_text(state: int) -> str:
@@ -159,7 +196,9 @@ def _units_text(recording: Recording, operation: int, touch: Touch) -> str:
     texts = [f"{band} {_listed(pages)}" for band, pages in by_band.items()]
     if left:
         low, high = min(left) * recording.granule, (max(left) + 1) * recording.granule
-        texts.append(f"bytes {low}..{high} that no band claims")
+        whose = "the sink's bytes" if high <= recording.setup.sink_bytes else "bytes"
+        free = "" if high <= recording.setup.sink_bytes else " that no band claims"
+        texts.append(f"{whose} {low}..{high}{free}")
     return " and ".join(texts)
 
 

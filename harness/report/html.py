@@ -16,6 +16,7 @@ from harness.report.columns import Columns, columns_of
 from harness.report.history import deeds
 from harness.report.lanes import lanes_picture
 from harness.report.place import ARENA
+from harness.report.setup_text import setup_text
 from harness.report.story import Story
 from harness.report.text import describe
 from harness.report.touched import touched_text
@@ -42,6 +43,7 @@ def report_html(story: Story) -> str:
             arenas=[arena_picture(story, rank, columns) for rank in apart],
             lanes=lanes_picture(story, columns),
             operations=_operations(story, columns),
+            setup_text=setup_text,
             describe=describe,
             touched_text=touched_text,
             cursor=_cursor(story, columns),

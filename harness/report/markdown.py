@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.report.calls import ASKED
-from harness.report.history import Entry
+from harness.report.history import deeds, enqueued
 from harness.report.recording import Recording
+from harness.report.setup_text import setup_text
 from harness.report.story import Story
 from harness.report.text import describe
 from harness.report.touched import touched_text
@@ -21,7 +22,8 @@ OPERATIONS_MAX = 200
 """Longest list of operations; of a longer trace, the end and the marked ones are shown."""
 
 DIFFERENCES_MAX = 20
-DEEDS_MAX = 100
+DEEDS_MAX, LEAD_DEEDS_MAX = 100, 30
+"""What is told of the last operation, and of each one before it."""
 
 LINE_END = "\n"
 
@@ -57,6 +59,7 @@ def report_markdown(story: Story) -> str:
     lines += _deeds(story)
     lines += _histories(story)
     lines += _steps(story)
+    lines += _actors(story)
     lines += _arena(story)
     lines += _differences(story)
     lines += ["", "## Beside this file", "", *_files(has_edge=bool(violation.missing_edge))]
@@ -115,14 +118,17 @@ def _title(operations: int) -> str:
 
 
 def _found_in(story: Story) -> str:
-    case = story.case
-    seen = "`!` marks the one after which it was seen."
-    if story.sides:
+    case, shown = story.case, story.marks.values()
+    seen = ["`!` the one after which it was seen"] if "!" in shown else []
+    if ">" in shown:
         whose = "operations of the accesses" if len(story.sides) > 1 else "operation of the access"
-        seen = f"`>` marks the {whose}, `!` the one after which it was seen."
+        seen.insert(0, f"`>` marks the {whose}")
+    elif seen:
+        seen = ["`!` marks the one after which it was seen"]
     return (
         f"Scenario {escaped(case.scenario)}, seed {case.seed}, {counted(case.setup.ranks, 'rank')},"
-        f" planted fault {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}. {seen}"
+        f" planted fault {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}."
+        f" {', '.join(seen)}.\n\nThe engine: {escaped(setup_text(case.setup))}."
     )
 
 
@@ -148,13 +154,21 @@ def _sides(story: Story) -> list[str]:
 
 
 def _deeds(story: Story) -> list[str]:
-    """What was asked and done in the operation after which it was seen."""
-    lines = [f"- {escaped(deed)}" for deed in story.deeds[:DEEDS_MAX]]
-    left = len(story.deeds) - len(lines)
+    """What was asked and done in the operations that led to the failure, and in the last one."""
+    lines = []
+    for at in story.leads:
+        # What only lets time pass has nothing to show but what ran meanwhile.
+        done = enqueued(story.recording, at) or deeds(story.recording, at)[0]
+        lines += _done(at, done, LEAD_DEEDS_MAX)
+    return lines + _done(len(story.recording.frames) - 1, story.deeds, DEEDS_MAX)
+
+
+def _done(operation: int, deeds: Sequence[str], most: int) -> list[str]:
+    lines = [f"- {escaped(deed)}" for deed in deeds[:most]]
+    left = len(deeds) - len(lines)
     if left > 0:
         lines.append(f"- ... and {left} more")
-    at = len(story.recording.frames) - 1
-    return ["", f"## What operation {at} did", "", *(lines or ["Nothing."])]
+    return ["", f"## What operation {operation} did", "", *(lines or ["Nothing."])]
 
 
 def _histories(story: Story) -> list[str]:
@@ -165,10 +179,6 @@ def _histories(story: Story) -> list[str]:
         if not entries:
             lines.append("No operation touched it.")
             continue
-        at = story.violation.operation
-        # A read that went wrong as it ran stands where it was enqueued.
-        if not story.sides and entries[-1].operation < at < len(operations):
-            entries = (*entries, Entry(at, ("nothing",)))
         lines += table(
             ("", "op", "operation", "what happened to it"),
             (
@@ -189,6 +199,15 @@ def _steps(story: Story) -> list[str]:
         return []
     head = ("step", "batch", "launched in op", "recorded", "waited for by schedule", "processed")
     return ["", "## The steps", "", *table(head, story.steps)]
+
+
+def _actors(story: Story) -> list[str]:
+    """Requests and transfers before the last operation."""
+    before = f"before operation {len(story.recording.frames) - 1}"
+    lines = []
+    for title, head, rows in story.actors:
+        lines += ["", f"## {title} {before}", "", *table(head, rows)]
+    return lines
 
 
 def _arena(story: Story) -> list[str]:
@@ -213,7 +232,12 @@ def _arena(story: Story) -> list[str]:
         "free bytes above it",
     )
     names = ", ".join(row.name for row in story.bands)
-    order = f" A list of counts means {escaped(names)}, in this order." if len(rows) > 1 else ""
+    has_lists = len(rows) > 1 and any(
+        "[" in call.text
+        for at in (*story.leads, len(story.recording.frames) - 1)
+        for call in story.recording.calls_of(at)
+    )
+    order = f" A list of counts means {escaped(names)}, in this order." if has_lists else ""
     return [
         "",
         "## The arena when it was seen",

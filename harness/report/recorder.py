@@ -20,6 +20,7 @@ from harness.device.memory import Effect, Image, Mismatch
 from harness.device.modeled import ModeledDevice
 from harness.device.submissions import LANE_NAMES, submission_text
 from harness.ops import Operation, Outcome
+from harness.report.actors import note_requests, note_transfers
 from harness.report.calls import AskedWorld
 from harness.report.recording import (
     FENCED,
@@ -157,7 +158,7 @@ class RecordingDevice(ModeledDevice):
 
     def host_saw(self, event: ModeledEvent) -> None:
         """The host has found that `event` has passed."""
-        self._note_wait(HOST, event)
+        self._note_wait(HOST, event, is_found=True)
         super().host_saw(event)
 
     def move_pages(
@@ -197,11 +198,13 @@ class RecordingDevice(ModeledDevice):
         clock = tuple(self.clocks.clocks[lane])
         notes.launches[number] = notes.launches[number]._replace(clock=clock)
 
-    def _note_wait(self, lane: int, event: ModeledEvent) -> None:
+    def _note_wait(self, lane: int, event: ModeledEvent, *, is_found: bool = False) -> None:
         is_new = event.stream != lane and not self.clocks.covers(lane, event.clock)
         tick = self.notes.next_tick()
         self.notes.waits.append(
-            WaitNote(self.operation, tick, int(lane), int(event.stream), event.epoch, is_new)
+            WaitNote(
+                self.operation, tick, int(lane), int(event.stream), event.epoch, is_new, is_found
+            )
         )
 
 
@@ -331,6 +334,8 @@ def _accounts(world: World) -> Accounts:
         holds=tuple(world.network_subject.holds()) if world.network_subject else (),
         touchable=tuple(touchable),
         host=tuple(map(dict, truth.copies.holders)),
+        requests=note_requests(world),
+        transfers=note_transfers(world),
     )
 
 

@@ -94,6 +94,7 @@ class WaitNote(NamedTuple):
         lane, awaited: who waits, for whom.
         epoch: how many launches of the awaited lane come first.
         is_new: whether the waiting lane was not behind them before.
+        is_found: whether the host did not wait, but learned that they have ended.
     """
 
     operation: int
@@ -102,6 +103,7 @@ class WaitNote(NamedTuple):
     awaited: int
     epoch: int
     is_new: bool
+    is_found: bool = False
 
 
 class BindNote(NamedTuple):
@@ -156,8 +158,62 @@ class StepNote(NamedTuple):
     state: str
 
 
+class RequestNote(NamedTuple):
+    """A request that is not over.
+
+    Attributes:
+        name: in the trace.
+        phase: what it waits for, or that it runs.
+        row: its row of the request table; -1 for none.
+        length, prepared, total: tokens launched, with slots for the next launch, and wanted.
+        ids: of its pages, in order of position.
+        window_first: per band, index in `ids` of the first page whose window row it keeps.
+    """
+
+    name: str
+    phase: str
+    row: int
+    length: int
+    prepared: int
+    total: int
+    ids: tuple[int, ...]
+    window_first: tuple[int, ...]
+
+
+class TransferNote(NamedTuple):
+    """A transfer that is not over.
+
+    Attributes:
+        name: in the trace.
+        is_send: whether a peer reads; it writes otherwise.
+        request: whose pages; empty for a cached prefix, or a request that gave them up.
+        peer: the other side.
+        queued, handed: parts that were asked for, and that engines have.
+        is_open: whether more parts may be queued.
+        is_unwanted: whether somebody has asked to stop it.
+        is_isolated: whether its engines were told to stop.
+        ended: per rank, parts whose work has ended.
+        failed, proved: ranks whose engine gave up; whose engine has proved that it is quiet.
+        pages: per band, what the peer may touch; empty before an engine has any.
+    """
+
+    name: str
+    is_send: bool
+    request: str
+    peer: str
+    queued: int
+    handed: int
+    is_open: bool
+    is_unwanted: bool
+    is_isolated: bool
+    ended: tuple[int, ...]
+    failed: frozenset[int]
+    proved: frozenset[int]
+    pages: tuple[tuple[int, ...], ...]
+
+
 class Accounts(NamedTuple):
-    """Who may still touch what, after one operation.
+    """Who may still touch what, after one operation, and what requests and transfers are at.
 
     Attributes:
         steps: steps that are not processed, the oldest first.
@@ -166,6 +222,7 @@ class Accounts(NamedTuple):
         touchable: per band, by the harness's own account, freed pages that a step may still touch,
             each with the newest such step.
         host: per band, by the same account, whose each host slot is.
+        requests, transfers: those that are not over, by the engine's account.
     """
 
     steps: tuple[StepNote, ...]
@@ -174,6 +231,12 @@ class Accounts(NamedTuple):
     holds: tuple[HoldRecord, ...]
     touchable: tuple[Mapping[int, int], ...]
     host: tuple[Mapping[int, str], ...]
+    requests: tuple[RequestNote, ...]
+    transfers: tuple[TransferNote, ...]
+
+
+NOTHING = Accounts((), (), (), (), (), (), (), ())
+"""Before the first operation."""
 
 
 class Frame(NamedTuple):

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from harness.case import Case
 from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
-from harness.report.accounts import StepRow, step_rows
+from harness.report.accounts import StepRow, ledger_text, step_rows
+from harness.report.actors import ActorTable, actor_tables
 from harness.report.history import Entry, deeds, enqueued, history, state_text
 from harness.report.length import Length
 from harness.report.place import Place, page_place, places
@@ -26,6 +27,10 @@ from harness.world import SubjectFactory
 
 TIMING = (Complete, HostSync, IdleCheck)
 """Operations that let device work end before something has to wait for it."""
+
+
+LEADS_MIN, LEADS_MAX = 2, 3
+"""Operations before the last one whose doings are told with its own."""
 
 
 class Side(NamedTuple):
@@ -90,6 +95,7 @@ class Story:
         order: why nothing orders the two accesses, in a sentence; empty where it is no race.
         bands: the arena when the failure was seen, by the states that the first rank gives pages.
         steps: the last forward steps, and in which operation each became what.
+        actors: requests and transfers that were not over before the last operation.
         differences: where ranks do not agree.
     """
 
@@ -103,6 +109,7 @@ class Story:
     order: str
     bands: tuple[BandRow, ...]
     steps: tuple[StepRow, ...]
+    actors: tuple[ActorTable, ...]
     differences: tuple[Difference, ...]
 
     @property
@@ -153,6 +160,25 @@ class Story:
         return enqueued(self.recording, at)
 
     @property
+    def leads(self) -> tuple[int, ...]:
+        """Operations before the last one that a reader looks at first.
+
+        Those of the accesses; where there are none, the last ones that changed each place; and the
+        ones right before the failure, until there are some.
+        """
+        last = len(self.recording.frames) - 1
+        found = {side.launch.operation for side in self.sides} or {
+            max(earlier)
+            for _, entries in self.followed
+            if (earlier := [entry.operation for entry in entries if entry.operation < last])
+        }
+        found.discard(last)
+        nearest = (at for at in range(last - 1, -1, -1) if at not in found)
+        while len(found) < LEADS_MIN and (at := next(nearest, -1)) >= 0:
+            found.add(at)
+        return tuple(sorted(found)[-LEADS_MAX:])
+
+    @property
     def timing(self) -> str:
         """Where the schedule departs from the default one, in a sentence."""
         frames = enumerate(self.recording.frames)
@@ -182,8 +208,11 @@ def tell(
     violation = recording.violation
     if violation is None or violation.signature != case.violation.signature:
         return None
-    found = tuple(Follow(place, history(recording, place)) for place in places(recording))
     sides = _sides(recording, violation)
+    found = tuple(
+        Follow(place, _entries(recording, place, is_race=bool(sides)))
+        for place in places(recording)
+    )
     return Story(
         case=case,
         recording=recording,
@@ -192,11 +221,26 @@ def tell(
         length=length,
         followed=found,
         sides=sides,
-        order=_order(sides) if recording.collision else "",
+        order=_order(recording, sides) if recording.collision else "",
         bands=_band_rows(recording),
         steps=step_rows(recording),
+        actors=actor_tables(recording),
         differences=_differences(recording),
     )
+
+
+def _entries(recording: Recording, place: Place, *, is_race: bool) -> tuple[Entry, ...]:
+    """The history of a place; where no access tells more, up to what its ledger has at the end."""
+    entries = history(recording, place)
+    last = len(recording.frames) - 1
+    if is_race or not entries:
+        return entries
+    *earlier, end = entries
+    if end.operation < last:
+        earlier, end = [*entries], Entry(last, ("nothing",))
+    if place.page >= 0:
+        end = end._replace(facts=(*end.facts, ledger_text(recording, last, place.band, place.page)))
+    return (*earlier, end)
 
 
 def _sides(recording: Recording, violation: Violation) -> tuple[Side, ...]:
@@ -228,14 +272,26 @@ def _side(recording: Recording, when: str, launch: LaunchNote, note: AccessNote)
     return Side(when, note, operation, launch, lane, tuple(ran))
 
 
-def _order(sides: tuple[Side, ...]) -> str:
+def _order(recording: Recording, sides: tuple[Side, ...]) -> str:
     earlier, later = (side.launch for side in sides)
     known = later.clock[earlier.lane]
     behind = f"launch #{known} and whatever came before it" if known else "no launch"
     return (
         f"of the {earlier.role} stream the {later.name} is ordered behind {behind}, and the"
-        f" {earlier.name} is launch #{earlier.epoch}"
+        f" {earlier.name} is launch #{earlier.epoch}{_late_wait(recording, earlier, later)}"
     )
+
+
+def _late_wait(recording: Recording, earlier: LaunchNote, later: LaunchNote) -> str:
+    """That the wait is there and comes too late, as the end of a sentence; empty if it is not."""
+    for wait in recording.waits_of(later.operation):
+        covers = wait.awaited == earlier.lane and wait.epoch >= earlier.epoch
+        if wait.lane == later.lane and wait.tick > later.submitted and covers:
+            return (
+                f"; operation {later.operation} does let the {later.role} stream wait for it, but"
+                f" only behind the {later.name}"
+            )
+    return ""
 
 
 def _band_rows(recording: Recording) -> tuple[BandRow, ...]:

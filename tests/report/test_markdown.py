@@ -39,9 +39,12 @@ def test_a_race_is_told_from_its_cause_to_its_surroundings() -> None:
     assert sections(text) == [
         "The two accesses",
         "The 9 operations",
+        "What operation 5 did",
+        "What operation 7 did",
         "What operation 8 did",
         "History of page 1 of band 'full'",
         "The steps",
+        "The requests before operation 8",
         "The arena when it was seen",
         "Beside this file",
     ]
@@ -197,7 +200,8 @@ def test_both_owners_of_the_bytes_are_followed() -> None:
 
 def test_what_was_not_touched_in_the_end_is_said_to_be() -> None:
     text = report_markdown(crossing())
-    row = "| ! | 4 | CachePrefix(request='r0') | nothing |"
+    ledger = "the allocator's ledger has by now: no use of it"
+    row = f"| ! | 4 | CachePrefix(request='r0') | nothing<br>{ledger} |"
     assert row in text[text.index("page 3 of band 'window128'") :].splitlines()
 
 

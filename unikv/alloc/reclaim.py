@@ -128,7 +128,10 @@ class Reclaim:
             self.retreat(band)
             if not self._steps.newest:
                 stuck = len(self._ledger.held.stuck(band.index))
-                assert band.pending == stuck, "pending with no step in flight"
+                assert band.pending == stuck, (
+                    f"band {band.layout.name!r}: {band.pending} pages are pending with no step in"
+                    f" flight, and {stuck} of them are under transfers"
+                )
 
     def retreat(self, band: Band) -> None:
         """Let the frontier of `band` give up the holes it touches."""

@@ -128,8 +128,8 @@ class Receives:
         pages = self._pages(self._held[transfer.name])
         leaving = self._chain.users.publish(use, use)
         assert _by_band(leaving) == _by_band(dict(enumerate(pages))), (
-            f"{transfer.name}: by band, the ledger holds pages {_by_band(leaving)} and the ids name"
-            f" {_by_band(dict(enumerate(pages)))}"
+            f"{transfer.name}: the ledger holds other pages than its ids name, as sets by number of"
+            f" band: {_by_band(leaving)} and {_by_band(dict(enumerate(pages)))}"
         )
         self._board.change(transfer, Change.PUBLISH)
         transfer.parts_left = 0

@@ -1,0 +1,163 @@
+"""Requests and transfers as they stood before an operation: what it had to go by.
+
+What an operation did is half of an answer; the other half is what it should have looked at: how
+many tokens a request had run, on which rank the last part of a transfer was still running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from harness.report.recording import NOTHING, Accounts, Recording, RequestNote, TransferNote
+from harness.words import counted, joined
+from harness.world import World
+
+ROWS_MAX = 20
+"""Longest table: the last ones to begin are shown."""
+
+
+class ActorTable(NamedTuple):
+    """What there is of one kind, in words: a title, the heads of the columns, and the rows."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+REQUEST_HEAD = (
+    "request",
+    "phase",
+    "row",
+    "tokens run",
+    "tokens with slots for the next step",
+    "tokens wanted",
+    "ids",
+    "window rows kept",
+)
+
+
+def note_requests(world: World) -> tuple[RequestNote, ...]:
+    """Every request that is not over."""
+    return tuple(
+        RequestNote(
+            name=request.name,
+            phase=request.phase.value,
+            row=request.row,
+            length=request.length,
+            prepared=request.prepared,
+            total=request.total,
+            ids=tuple(request.pages),
+            window_first=tuple(request.window_first),
+        )
+        for request in world.requests.values()
+    )
+
+
+def note_transfers(world: World) -> tuple[TransferNote, ...]:
+    """Every transfer that is not over."""
+    state, truth = world.transfers, world.truth.transfers
+    notes = []
+    for name in state.names():
+        send = state.sends.get(name)
+        about = send or state.receives[name]
+        handed = world.network.handed.get(name) if world.network else None
+        ranks = range(world.setup.ranks)
+        events = handed.events if handed else ()
+        use = truth.uses.get(name)
+        notes.append(
+            TransferNote(
+                name=name,
+                is_send=send is not None,
+                request=about.request,
+                peer=about.peer,
+                queued=send.parts if send else 1,
+                handed=len(events),
+                is_open=send is not None and not send.is_closed,
+                is_unwanted=state.is_unwanted(name),
+                is_isolated=name in truth.isolated,
+                ended=tuple(
+                    sum(world.device.passed(rank, event) for event in events) for rank in ranks
+                ),
+                failed=frozenset(handed.failed) if handed else frozenset(),
+                proved=frozenset(handed.proved) if handed else frozenset(),
+                pages=tuple(tuple(sorted(own)) for own in use.pages) if use else (),
+            )
+        )
+    return tuple(notes)
+
+
+def actor_tables(recording: Recording) -> tuple[ActorTable, ...]:
+    """Requests and transfers before the last operation; kinds of which there is none are absent."""
+    before = _before(recording)
+    requests = tuple(_request_row(recording, note) for note in before.requests[-ROWS_MAX:])
+    transfers = tuple(_transfer_row(recording, note) for note in before.transfers[-ROWS_MAX:])
+    ranks = range(recording.setup.ranks)
+    names = [f"on rank {rank}" if len(ranks) > 1 else "how far" for rank in ranks]
+    head = ("transfer", "what", "asked for", *names, "pages that its peer may touch")
+    tables = (
+        ActorTable("The requests", REQUEST_HEAD, requests),
+        ActorTable("The transfers", head, transfers),
+    )
+    return tuple(table for table in tables if table.rows)
+
+
+def _request_row(recording: Recording, note: RequestNote) -> tuple[str, ...]:
+    windows = "; ".join(
+        f"{part.name} from {_id_at(note.ids, first)}"
+        for part, first in zip(recording.setup.bands, note.window_first, strict=False)
+        if part.kind == "window"
+    )
+    row = str(note.row) if note.row >= 0 else ""
+    numbers = map(str, (note.length, note.prepared, note.total))
+    return note.name, note.phase, row, *numbers, ", ".join(map(str, note.ids)), windows
+
+
+def _transfer_row(recording: Recording, note: TransferNote) -> tuple[str, ...]:
+    ranks = [_on_rank(note, rank) for rank in range(recording.setup.ranks)]
+    pages = joined(_pages(recording, note)) if any(note.pages) else ""
+    return note.name, _what(note), _asked(note), *ranks, pages
+
+
+def _id_at(ids: Sequence[int], index: int) -> str:
+    return f"id {ids[index]}" if index < len(ids) else "none"
+
+
+def _what(note: TransferNote) -> str:
+    if not note.is_send:
+        return f"receive from {note.peer}" + (f" for {note.request}" if note.request else "")
+    return f"send of {note.request or 'a cached prefix'} to {note.peer}"
+
+
+def _asked(note: TransferNote) -> str:
+    asked = []
+    if note.is_send:
+        asked.append(f"{counted(note.queued, 'part')} queued")
+        asked.append("more may come" if note.is_open else "closed")
+    if note.is_unwanted:
+        asked.append("somebody has asked to stop it")
+    if note.is_isolated:
+        asked.append("its engines were told to stop, so it waits for their proofs")
+    return ", ".join(asked)
+
+
+def _on_rank(note: TransferNote, rank: int) -> str:
+    if not note.handed:
+        return "not with the engine"
+    words = [f"{note.ended[rank]} of {counted(note.handed, 'part')} ended"]
+    if rank in note.failed:
+        words.append("its engine gave up")
+    if rank in note.proved:
+        words.append("proved")
+    return ", ".join(words)
+
+
+def _pages(recording: Recording, note: TransferNote) -> Iterator[str]:
+    for part, pages in zip(recording.setup.bands, note.pages, strict=True):
+        if pages:
+            yield f"{part.name} {', '.join(map(str, pages))}"
+
+
+def _before(recording: Recording) -> Accounts:
+    frames = recording.frames
+    return frames[-2].accounts if len(frames) > 1 else NOTHING

@@ -1,0 +1,276 @@
+"""What an operation had to go by: requests, transfers, the engine, and what led to it."""
+
+from collections.abc import Callable
+from functools import cache
+
+import msgspec
+import pytest
+
+from harness.ops import (
+    AbortTransfer,
+    AddPart,
+    Admit,
+    Advance,
+    Arrive,
+    BeginSend,
+    Chunk,
+    CloseSend,
+    Complete,
+    IdleCheck,
+    Launch,
+    Pause,
+    Process,
+    Relieve,
+    Round,
+)
+from harness.report.history import folded
+from harness.report.html import report_html
+from harness.report.markdown import report_markdown
+from harness.report.setup_text import setup_text
+from harness.report.story import Story
+from harness.scenario import BackendSetup, BandSetup, CheckpointSetup, Commit, NetworkSetup, Setup
+from tests.report.stories import PLAIN, race, story_of, table_race, under_a_peer
+from unikv.cache.checkpoint_policy import CheckpointStrategy
+
+SENT = (
+    Arrive(request="r0", prompt=1, output=0, blocks=()),
+    Admit(request="r0", tokens=1),
+    Launch(requests=("r0",)),
+    BeginSend(transfer="transfer1", peer=0, request="r0"),
+    AddPart(transfer="transfer1"),
+    Round(),
+    CloseSend(transfer="transfer1"),
+    Complete(rank=0, stream=7, count=1),
+    Round(),
+)
+RESET = (
+    Arrive(request="r0", prompt=1, output=0, blocks=()),
+    Arrive(request="r1", prompt=1, output=0, blocks=()),
+    Admit(request="r0", tokens=1),
+    Launch(requests=("r0",)),
+    Process(),
+    Pause(request="r0"),
+    Admit(request="r1", tokens=1),
+    Launch(requests=("r1",)),
+)
+RETIRED = (
+    Arrive(request="r0", prompt=2, output=0, blocks=()),
+    Admit(request="r0", tokens=1),
+    Launch(requests=("r0",)),
+    Chunk(request="r0", tokens=1),
+    Advance(request="r0"),
+    Launch(requests=("r0",)),
+)
+
+
+def three_bands(*cells: int) -> Setup:
+    """State, a window of one token and full attention in an arena without a page to spare."""
+    state, window, full = cells
+    kinds = (("state", 0, state), ("window", 1, window), ("full", 0, full))
+    bands = tuple(
+        BandSetup(
+            name=kind, kind=kind, window=width, entry_cells=size, slots_per_page=1, id_count=2
+        )
+        for kind, width, size in kinds
+    )
+    return msgspec.structs.replace(PLAIN, bands=bands, overlap=False, sink_bytes=12)
+
+
+@cache
+def one_rank_sent() -> Story:
+    """A send that ends although the peer of the second rank still reads."""
+    setup = msgspec.structs.replace(
+        PLAIN, ranks=2, overlap=False, network=NetworkSetup(patience=1, refusals=0)
+    )
+    return story_of("done-with-the-first-rank", SENT, setup)
+
+
+@cache
+def never_lifted() -> Story:
+    """A send that was given up and stays in quarantine."""
+    setup = msgspec.structs.replace(
+        PLAIN, overlap=False, network=NetworkSetup(patience=1, refusals=0)
+    )
+    operations = (*SENT[:6], AbortTransfer(transfer="transfer1"), Round(), IdleCheck())
+    return story_of("quarantine-never-lifted", operations, setup)
+
+
+@cache
+def reset_too_soon() -> Story:
+    """Row memory that is reset in front of the wait for the save that reads it."""
+    setup = msgspec.structs.replace(
+        PLAIN, rows=1, row_pages=1, backend=BackendSetup(row_memory=True)
+    )
+    return story_of("row-reset-before-the-wait", RESET, setup)
+
+
+@cache
+def retired_ahead() -> Story:
+    """A window row that is given up before the token in it has run."""
+    window = msgspec.structs.replace(PLAIN.bands[0], name="window", kind="window", window=1)
+    setup = msgspec.structs.replace(
+        PLAIN, total_bytes=40, bands=(window, PLAIN.bands[0]), overlap=False
+    )
+    return story_of("window-retired-ahead", RETIRED, setup)
+
+
+def rows_of(story: Story, title: str) -> list[tuple[str, ...]]:
+    """The rows of one table."""
+    return [row for table in story.actors if table.title == title for row in table.rows]
+
+
+def test_a_transfer_is_told_rank_by_rank() -> None:
+    assert rows_of(one_rank_sent(), "The transfers") == [
+        (
+            "transfer1",
+            "send of r0 to peer0",
+            "1 part queued, closed",
+            "1 of 1 part ended",
+            "0 of 1 part ended",
+            "full 2",
+        )
+    ]
+
+
+def test_a_receive_is_told_by_who_writes_for_whom() -> None:
+    assert rows_of(under_a_peer(), "The transfers") == [
+        ("transfer1", "receive from peer0 for r0", "", "0 of 1 part ended", "full 2")
+    ]
+
+
+def test_a_transfer_that_was_stopped_waits_for_proof() -> None:
+    ((_, _, asked, far, _),) = rows_of(never_lifted(), "The transfers")
+    assert asked == (
+        "1 part queued, more may come, somebody has asked to stop it, its engines were told to"
+        " stop, so it waits for their proofs"
+    )
+    assert far == "0 of 1 part ended"
+
+
+def test_rounds_of_a_rest_stand_once() -> None:
+    assert "... the last line" in " ".join(never_lifted().deeds)
+
+
+def test_a_request_says_what_it_has_run_and_keeps() -> None:
+    assert rows_of(retired_ahead(), "The requests") == [
+        ("r0", "running", "0", "1", "1", "2", "1, 2", "window from none")
+    ]
+
+
+def test_what_there_is_not_has_no_table() -> None:
+    assert [table.title for table in race().actors] == ["The requests"]
+    assert "The transfers" not in report_markdown(race())
+
+
+@pytest.mark.parametrize("told", [one_rank_sent, retired_ahead])
+def test_tables_are_in_the_report_and_on_the_page(told: Callable[[], Story]) -> None:
+    story = told()
+    text, page = report_markdown(story), report_html(story)
+    for table in story.actors:
+        assert f"## {table.title} before operation {len(story.case.operations) - 1}" in text
+        for row in table.rows:
+            assert f"| {' | '.join(row)} |" in text
+            assert "".join(f"<td>{cell}</td>" for cell in row) in page
+
+
+def test_operations_of_the_accesses_are_told_too() -> None:
+    assert 5 in race().leads
+    assert "body of step 1 is enqueued" in report_markdown(race()).partition("operation 6 did")[0]
+
+
+def test_without_accesses_the_last_change_of_a_place_leads() -> None:
+    assert retired_ahead().leads == (3, 4)
+    assert "## What operation 4 did" in report_markdown(retired_ahead())
+
+
+def test_what_only_lets_time_pass_shows_what_ended() -> None:
+    lead = report_markdown(one_rank_sent()).partition("## What operation 7 did")[2]
+    assert lead.splitlines()[2] == "- rank 0: peer 0: send ends"
+
+
+def test_a_host_that_learns_of_an_end_has_not_waited() -> None:
+    assert "host learns that peer 0 #1 has ended" in one_rank_sent().deeds
+
+
+def test_a_wait_that_comes_too_late_is_told() -> None:
+    assert reset_too_soon().order.endswith(
+        "; operation 7 does let the forward stream wait for it, but only behind the reset"
+    )
+
+
+@pytest.mark.parametrize("told", [race, table_race])
+def test_where_nobody_waits_no_wait_is_told(told: Callable[[], Story]) -> None:
+    assert told().order
+    assert "does let" not in told().order
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        ("abc", ["a", "b", "c"]),
+        ("aab", ["a", "a", "b"]),
+        ("aaab", ["a", "... the last line 2 more times", "b"]),
+        ("ababc", ["a", "b", "... the last 2 lines 1 more time", "c"]),
+        ("xababab", ["x", "a", "b", "... the last 2 lines 2 more times"]),
+        ("", []),
+    ],
+)
+def test_what_comes_again_and_again_stands_once(lines: str, shown: list[str]) -> None:
+    assert list(folded([*lines])) == shown
+
+
+def test_the_engine_is_told_by_what_is_not_plain() -> None:
+    plain = "a page holds 1 token; a block of a prompt 1 token"
+    assert setup_text(PLAIN) == f"steps run on the forward stream, 1 unprocessed at most; {plain}"
+    rich = msgspec.structs.replace(
+        three_bands(2, 2, 2),
+        pipeline=True,
+        layer_groups=2,
+        page_slots=2,
+        backend=BackendSetup(commit=Commit.SIDE_STREAM, captured=True),
+        checkpoints=CheckpointSetup(strategy=CheckpointStrategy.EXTRA_BUFFER, interval=4),
+    )
+    assert setup_text(rich) == (
+        "steps run on the schedule stream, 1 unprocessed at most; an iteration launches a step and"
+        " then processes an earlier one; a page holds 2 tokens; a block of a prompt 2 tokens; the"
+        " window of window is 1 token; a state may be kept every 4 tokens; states are left on a"
+        " side stream; steps are captured graphs; a page has 2 layer groups"
+    )
+
+
+def test_a_relief_that_moves_nothing_is_told_from_one_that_may_not_say_yes() -> None:
+    setup = msgspec.structs.replace(three_bands(2, 2, 3), total_bytes=144)
+    operations = (
+        Arrive(request="r0", prompt=1, output=0, blocks=()),
+        Admit(request="r0", tokens=1),
+        Relieve(pages=5, slots=0),
+    )
+    story = story_of("relief-rearranges-nothing", operations, setup)
+    assert story.violation.what.endswith("; one does if pages move, so a move is missing")
+
+
+def test_a_yes_that_forgets_how_pages_lie_is_told_so() -> None:
+    bands = three_bands(24, 2, 4).bands
+    bands = tuple(
+        msgspec.structs.replace(part, slots_per_page=1 if part.kind == "state" else 4, id_count=7)
+        for part in bands
+    )
+    setup = msgspec.structs.replace(
+        three_bands(24, 2, 4),
+        bands=bands,
+        page_slots=4,
+        row_pages=7,
+        sink_bytes=96,
+        total_bytes=864,
+    )
+    operations = (
+        Arrive(request="r0", prompt=25, output=0, blocks=()),
+        Admit(request="r0", tokens=25),
+    )
+    what = story_of("remainders-ignored", operations, setup).violation.what
+    assert "so fits was wrong: 768 bytes are asked and 768 are free, but a page lies at" in what
+
+
+def test_a_ledger_that_still_has_a_use_at_the_end_says_so() -> None:
+    (follow,) = under_a_peer().followed
+    assert follow.entries[-1].facts[-1].startswith("the allocator's ledger has by now: ")
