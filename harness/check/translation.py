@@ -28,7 +28,7 @@ def compare(world: World, band: int, ids: Sequence[int], pages: Sequence[int]) -
         if entries[unit] != page:
             detail, what = "stale translation", f"the device map says {entries[unit]}"
         else:
-            detail, what = "read of an unbound page", "nothing is bound to it"
+            detail, what = "read of an unbound page", "the sink, since it names none"
         text = f"band {name!r}: id {unit} is used on page {page}, {what}"
         # Of a page that nothing is bound to, the id is what can be followed.
         sites = page_sites(band, [page]) if page else id_sites(band, [unit])

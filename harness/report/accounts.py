@@ -15,6 +15,9 @@ from harness.report.recording import NOTHING, Accounts, Recording, StepNote
 STEPS_MAX = 20
 """Steps in a table: the last ones."""
 
+LEDGER = "the allocator's ledger"
+"""How every line about it begins."""
+
 _BECAME: Mapping[str, str] = {
     "launched": "is launched",
     "recorded": "is recorded",
@@ -71,9 +74,9 @@ def use_facts(recording: Recording, operation: int, band: int, page: int) -> Ite
         for at in (operation - 1, operation)
     )
     for use in sorted((now - before).elements()):
-        yield f"the allocator's ledger has a use of it: {use}"
+        yield f"{LEDGER} has a use of it: {use}"
     for use in sorted((before - now).elements()):
-        yield f"the allocator's ledger has it no more: {use}"
+        yield f"{LEDGER} has it no more: {use}"
 
 
 def ledger_text(recording: Recording, operation: int, band: int, page: int) -> str:
@@ -81,7 +84,7 @@ def ledger_text(recording: Recording, operation: int, band: int, page: int) -> s
     size = recording.setup.bands[band].page_bytes
     place = page * size, page * size + size
     uses = sorted(_uses(_accounts(recording, operation), band, page, place))
-    return f"the allocator's ledger has by now: {', '.join(uses) or 'no use of it'}"
+    return f"{LEDGER} has by now: {', '.join(uses) or 'no use of it'}"
 
 
 def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> Iterator[str]:

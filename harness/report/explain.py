@@ -62,13 +62,19 @@ def _is_placed(story: Story) -> bool:
 
 
 def _last_lines(story: Story) -> list[str]:
-    """Where a failure is nowhere: what its operation did, and what every band claims behind it."""
+    """Where a failure is nowhere: what its operation did, what it had to go by, and the bands."""
     at = len(story.recording.frames) - 1
     frame = story.recording.frames[at]
     lines = ["", f"what its operation did{'' if story.deeds else ': nothing'}"]
     lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
     for text in story.deeds:
         lines += wrapped(f"{FACT_INDENT}- ", text)
+    for title, head, rows in story.actors:
+        lines += ["", f"{title[0].lower()}{title[1:]} before it"]
+        for row in rows:
+            cells = zip(head[1:], row[1:], strict=True)
+            text = "; ".join(f"{name}: {cell}" for name, cell in cells if cell)
+            lines += wrapped(f"{FACT_INDENT}- ", f"{row[0]}: {text}")
     lines += ["", "bands behind it"]
     for row in story.bands:
         low, high = row.span

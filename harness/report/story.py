@@ -12,7 +12,7 @@ from typing import NamedTuple
 from harness.case import Case
 from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
-from harness.report.accounts import StepRow, ledger_text, step_rows
+from harness.report.accounts import LEDGER, StepRow, ledger_text, step_rows
 from harness.report.actors import ActorTable, actor_tables
 from harness.report.history import Entry, deeds, enqueued, history, state_text
 from harness.report.length import Length
@@ -238,7 +238,7 @@ def _entries(recording: Recording, place: Place, *, is_race: bool) -> tuple[Entr
     *earlier, end = entries
     if end.operation < last:
         earlier, end = [*entries], Entry(last, ("nothing",))
-    if place.page >= 0:
+    if place.page >= 0 and not any(fact.startswith(LEDGER) for fact in end.facts):
         end = end._replace(facts=(*end.facts, ledger_text(recording, last, place.band, place.page)))
     return (*earlier, end)
 

@@ -23,6 +23,7 @@ from harness.ops import (
     Relieve,
     Round,
 )
+from harness.report.explain import story_lines
 from harness.report.history import folded
 from harness.report.html import report_html
 from harness.report.markdown import report_markdown
@@ -171,6 +172,14 @@ def test_tables_are_in_the_report_and_on_the_page(told: Callable[[], Story]) -> 
         for row in table.rows:
             assert f"| {' | '.join(row)} |" in text
             assert "".join(f"<td>{cell}</td>" for cell in row) in page
+
+
+def test_a_failure_that_is_nowhere_is_explained_by_them() -> None:
+    lines = story_lines(one_rank_sent())
+    at = lines.index("the transfers before it")
+    told = " ".join(line.strip() for line in lines[at + 1 : at + 3])
+    assert told.endswith("on rank 1: 0 of 1 part ended; pages that its peer may touch: full 2")
+    assert "the requests before it" not in story_lines(race())
 
 
 def test_operations_of_the_accesses_are_told_too() -> None:
