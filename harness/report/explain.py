@@ -69,12 +69,7 @@ def _last_lines(story: Story) -> list[str]:
     lines += wrapped(f"{story.marks.get(at, ''):>3} {at:4} ", describe(frame.operation))
     for text in story.deeds:
         lines += wrapped(f"{FACT_INDENT}- ", text)
-    for title, head, rows in story.actors:
-        lines += ["", f"{title[0].lower()}{title[1:]} before it"]
-        for row in rows:
-            cells = zip(head[1:], row[1:], strict=True)
-            text = "; ".join(f"{name}: {cell}" for name, cell in cells if cell)
-            lines += wrapped(f"{FACT_INDENT}- ", f"{row[0]}: {text}")
+    lines += _actor_lines(story)
     lines += ["", "bands behind it"]
     for row in story.bands:
         low, high = row.span
@@ -83,6 +78,18 @@ def _last_lines(story: Story) -> list[str]:
             f" {row.pending} pending, {row.fixed} fixed; {row.gap_bytes} bytes free behind it"
         )
         lines += wrapped(f"{FACT_INDENT}- ", text)
+    return lines
+
+
+def _actor_lines(story: Story) -> list[str]:
+    """Requests and transfers, each with what there is to say of it."""
+    lines = []
+    for title, head, rows in story.actors:
+        lines += ["", f"{title[0].lower()}{title[1:]} before it"]
+        for name, *cells in rows:
+            told = zip(head[1:], cells, strict=True)
+            text = "; ".join(f"{what}: {cell}" for what, cell in told if cell)
+            lines += wrapped(f"{FACT_INDENT}- ", f"{name}: {text}")
     return lines
 
 
