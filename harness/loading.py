@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from errno import EISDIR
 from os import strerror
-from os.path import relpath
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -94,9 +93,10 @@ def load_scenario(path: Path) -> Scenario:
     try:
         text = read_file(path, "scenario", FILE_BYTES_MAX)
     except InputError as error:
-        default = DEFAULT_SCENARIOS / f"{path.stem}.yaml"
-        if isinstance(error.__cause__, FileNotFoundError) and default.is_file():
-            raise InputError(f"{error}; that scenario is {relpath(default)}") from error
+        default = DEFAULT_SCENARIOS / f"{path}.yaml"
+        is_name = path.name == str(path)
+        if is_name and isinstance(error.__cause__, FileNotFoundError) and default.is_file():
+            raise InputError(f"{error}; the scenario of that name is {default}") from error
         raise
     try:
         data = yaml.load(text, _PlainLoader)

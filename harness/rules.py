@@ -12,7 +12,7 @@ RULES: Mapping[str, str] = {
     # assertion
     "answer of another type": "a take answers with the ids and slots that it hands out",
     "parked nowhere": "what a retracted request has run is kept by its copy until it resumes",
-    "AssertionError in": "after every legal call the allocator's own accounts agree",
+    "AssertionError in": "nothing that the allocator asserts fails in a legal call",
     "TransferError in": "a legal call finds the transfers that it is about",
     # capacity
     "chunk ends off the grid": "a chunk ends on a position where a state may be kept, or where"
@@ -20,7 +20,7 @@ RULES: Mapping[str, str] = {
     "held page moved without need": "rows that wait for a peer move only where no layout leaves"
     " them alone",
     "refusal with other figures": "a refusal that is right says what was asked for and how much"
-    " of it is free; of pages, the holes inside the spans, pending ones not among them",
+    " of it is free",
     "refused bytes that are there": "a call is short of bytes only where no arrangement of all"
     " bands holds what they use and what is asked for",
     "refused host slots that are there": "a call is short of host slots only where fewer are free",
@@ -156,9 +156,9 @@ RULES: Mapping[str, str] = {
     "send over with parts left": "a send ends when its last part has ended",
     "transfer begins after its abort was answered": "a transfer of which a peer was told that it"
     " never begins does not begin",
-    "transfer ended in another way": "a transfer goes on until its last part has ended on every"
-    " rank, which is a good end, or until it is stopped; then it ends as aborted if somebody had"
-    " asked for that, else as failed",
+    "transfer ended in another way": "a transfer goes on until no part of it can come any more and"
+    " the last one has ended on every rank, which is a good end, or until it is stopped; then it"
+    " ends as aborted if somebody had asked for that, else as failed",
     "transfer that is over goes on": "a transfer ends with the round in which every rank knows"
     " that nothing of it runs",
     "transfers given up differ": "a transfer that failed or was given up while an engine may"
@@ -170,6 +170,8 @@ RULES: Mapping[str, str] = {
     # mapping
     "request row differs": "a forward finds in a request's row the pages that the request holds,"
     " in their order",
+    "host and device differ in a row": "a row is one request's and names what that holds, on the"
+    " host and on the device",
     "host and device differ in": "what changes a table on the host enqueues the same change for"
     " the device, in the same call",
     # ownership

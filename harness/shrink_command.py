@@ -17,6 +17,7 @@ from harness.printed import json_line
 from harness.report.faults import hunt_lines, shrunk_lines
 from harness.report.length import Length
 from harness.report.text import render
+from harness.shrinking import Smaller
 from harness.sweep.artifacts import command_folder
 from harness.sweep.findings import replay_command
 from harness.sweep.hunts import FORGOTTEN, Hunts
@@ -72,7 +73,7 @@ def shrink(screen: Screen, path: Path, *, budget_seconds: int, jobs: int, as_jso
             screen.say(json_line(_begin(path, case) | {"fails": False}))
         return Exit.MISSED
     except Unwritten as error:
-        for line in _report(error.case, error.path):
+        for line in _report(error.smaller, error.path):
             screen.say(line)
         raise
     for line in _lines(shrunk):
@@ -116,7 +117,7 @@ def shrink_faults(
 
 def _lines(shrunk: Shrunk) -> list[str]:
     state = "nothing smaller found" if shrunk.complete else "cut short: shrink again to go on"
-    lines = _report(shrunk.case, shrunk.path, Length.of(complete=shrunk.complete))
+    lines = _report(Smaller(shrunk.case, shrunk.complete), shrunk.path)
     for signature, path in shrunk.met.items():
         lines.append(f"another failure met on the way is in {path}: {signature}")
     lines += shrunk.troubles
@@ -128,7 +129,8 @@ def _lines(shrunk: Shrunk) -> list[str]:
     ]
 
 
-def _report(case: Case, path: Path, length: Length | None = None) -> list[str]:
+def _report(smaller: Smaller, path: Path) -> list[str]:
+    case, length = smaller.case, Length.of(complete=smaller.complete)
     return render(case, case.violation, replay_command(path), length).splitlines()
 
 

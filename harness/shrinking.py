@@ -167,7 +167,8 @@ class Smaller(NamedTuple):
 
     Attributes:
         case: its last operation breaks the promise; the given one if nothing smaller fails.
-        complete: whether no operation can be left out; False where the budget ended first.
+        complete: whether no pass can make it smaller, so that no operation can be left out; False
+            where the budget ended first.
     """
 
     case: Case

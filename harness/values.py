@@ -24,7 +24,7 @@ def call_text(call: str, arguments: Sequence[object]) -> str:
 def value_text(value: object) -> str:
     """An argument or an answer."""
     if isinstance(value, ModeledEvent):
-        return f"<event behind {LANE_NAMES[value.stream]} #{value.epoch}>"
+        return f"event behind {LANE_NAMES[value.stream]} #{value.epoch}"
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, BaseException):

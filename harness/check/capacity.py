@@ -68,22 +68,20 @@ def after_a_broken_yes(
 
 
 def _why_none(world: World, demand: tuple[int, ...]) -> str:
-    """That bytes would do, and their division into pages does not, as the end of a sentence."""
-    layout, sizes = world.layout, [part.page_bytes for part in world.layout.bands]
-    truth = world.truth
+    """What bytes say about a demand that no layout holds, as the end of a sentence."""
+    if not world.subjects[0].shares_bytes:
+        return ""
+    layout, truth = world.layout, world.truth
+    sizes = [part.page_bytes for part in layout.bands]
     asked = sum(count * size for count, size in zip(demand, sizes, strict=True))
-    used = sum(
-        (bound + len(reserved) + len(stuck)) * size
-        for bound, reserved, stuck, size in zip(
-            truth.bound, truth.reserved, truth.transfers.stuck, sizes, strict=True
-        )
-    )
+    used = sum(count * size for count, size in zip(_used(world), sizes, strict=True))
     free = layout.total_bytes - layout.sink_bytes - used
-    if asked > free:
-        return f": {asked} bytes are asked and {free} are free"
+    text = f": {asked} bytes are asked and {free} are free"
+    if asked > free or any(truth.reserved) or any(map(truth.transfers.kept, world.band_range)):
+        return text
     return (
-        f": {asked} bytes are asked and {free} are free, but a page lies at a multiple of its size,"
-        " and what that leaves over serves nobody"
+        f"{text}, but a page lies at a multiple of its size, and what that leaves over serves"
+        " nobody"
     )
 
 
@@ -100,28 +98,36 @@ def after_a_relief(world: World, demand: tuple[int, ...]) -> None:
     pending one too, stays inside its band's span.
     """
     world.check_runs["capacity"] += 1
-    truth, layout = world.truth, world.layout
-    bands = []
-    books = world.subjects[0].books()
-    for part, bound, reserved, stuck, book in zip(
-        layout.bands, truth.bound, truth.reserved, truth.transfers.stuck, books, strict=True
-    ):
-        used = bound + len(reserved) + len(stuck)
-        bands.append((part.page_bytes, used, *book.span))
+    layout, books = world.layout, world.subjects[0].books()
+    bands = [
+        (part.page_bytes, used, *book.span)
+        for part, used, book in zip(layout.bands, _used(world), books, strict=True)
+    ]
     if not _search(layout.total_bytes, layout.sink_bytes, tuple(bands), demand):
         room = [
             f"{used} of {part.name!r} in span {low}..{high}"
             for part, (_, used, low, high) in zip(layout.bands, bands, strict=True)
         ]
         if _layout_exists(world, demand):
-            verdict = "one does if pages move, so a move is missing"
+            verdict = "once pages may move and transfers have been waited for, one does"
         else:
-            verdict = "none does if pages move, so the yes is wrong"
+            verdict = "none does once pages may move either, so the yes is wrong"
         text = (
             f"relieve of {_pages(world, demand)} says yes, but with every span kept no layout holds"
             f" them beside the pages in use, {joined(room)}; {verdict}"
         )
         world.truth.note("capacity", "relief made no room", text)
+
+
+def _used(world: World) -> list[int]:
+    """Pages of each band that an id names, a load was given, or a transfer was freed under."""
+    truth = world.truth
+    return [
+        bound + len(reserved) + len(stuck)
+        for bound, reserved, stuck in zip(
+            truth.bound, truth.reserved, truth.transfers.stuck, strict=True
+        )
+    ]
 
 
 def after_a_chunk(world: World, request: Request, first: int, tokens: int) -> None:
@@ -183,7 +189,7 @@ def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) 
         for band, (asked, free) in figures.items()
     )
     asked = f"a call for {_pages(world, demand)}"
-    text = f"{asked} is refused as {shortage}; allowed: {allowed}"
+    text = f"{asked} is rightly refused, but with wrong figures: {shortage}; true are: {allowed}"
     world.truth.note("capacity", "refusal with other figures", text)
 
 

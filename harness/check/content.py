@@ -108,16 +108,24 @@ def compare_prefix(world: World, request: Request, prefix: Prefix) -> None:
             return
     wanted = (prefix.blocks, len(prefix.pages) * world.setup.page_slots)
     if prefix.slot and world.truth.state_tokens.get(prefix.slot) != wanted:
-        _, tokens = world.truth.state_tokens.get(prefix.slot, ((), 0))
-        other = f"after {counted(tokens, 'token')}" if tokens != wanted[1] else "of another prompt"
+        other = _other_state(world, prefix.slot, wanted[1])
         world.truth.note(
             "content",
             "state of other tokens",
             f"{request.name} resumes after {counted(wanted[1], 'token')} of its prompt from id"
-            f" {prefix.slot} of band {world.setup.bands[world.state_band].name!r}, which holds the"
-            f" state {other}",
+            f" {prefix.slot} of band {world.setup.bands[world.state_band].name!r}, which holds"
+            f" {other}",
             id_sites(world.state_band, [prefix.slot]),
         )
+
+
+def _other_state(world: World, slot: int, tokens: int) -> str:
+    """Which state a slot holds in place of the one after so many tokens of a prompt."""
+    known = world.truth.state_tokens.get(slot)
+    if known is None:
+        return "none that a step has left there"
+    after = f"the state after {counted(known[1], 'token')}"
+    return after if known[1] != tokens else f"{after} of another prompt"
 
 
 def _images(world: World) -> list[Violation]:

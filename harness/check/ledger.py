@@ -149,8 +149,8 @@ def _compare_holds(world: World, subject: NetworkSubject, found: list[Violation]
 
 _HELD_AS = {
     "receive_hold": "held for a receive",
-    "network_send": "under a send",
-    "network_receive": "under a receive",
+    "network_send": "that a send's peer reads",
+    "network_receive": "that a receive's peer writes",
 }
 
 

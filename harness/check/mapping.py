@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 from harness.check import broken
+from harness.requests import Request
 from harness.violation import Site, Violation
+from harness.words import joined
 from harness.world import World
 
 
@@ -37,11 +39,21 @@ def examine(world: World) -> list[Violation]:
         if host != pages or device != host:
             other, whose = device, "on the device"
             if device == host:
-                other, whose = pages, f"by what {request.name} holds"
+                other, whose = pages, f"by what {request.name} holds{_sharers(world, request)}"
             where, at = f"row {row} of {request.name}", _first_difference(host, other)
             text = _differing(where, at, host, other, whose)
             _report(world, found, "a row", text, (Site("row", -1, row),))
     return found
+
+
+def _sharers(world: World, request: Request) -> str:
+    """Who else has a request's row, as the end of a sentence."""
+    others = [
+        other.name
+        for other in world.requests.values()
+        if other.row == request.row and other is not request
+    ]
+    return f"; {joined(others)} {'have' if others[1:] else 'has'} that row too" if others else ""
 
 
 def _first_difference(host: list[int], other: list[int]) -> int:

@@ -1,4 +1,4 @@
-"""Translation: an id translated before a move is not used after it.
+"""Translation: a step finds each id on the page that the map names when it is launched.
 
 The pages that the allocator gives for a step are compared with the device map in program order, at
 the launch that uses them.

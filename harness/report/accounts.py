@@ -15,9 +15,6 @@ from harness.report.recording import NOTHING, Accounts, Recording, StepNote
 STEPS_MAX = 20
 """Steps in a table: the last ones."""
 
-LEDGER = "the allocator's ledger"
-"""How every line about it begins."""
-
 _BECAME: Mapping[str, str] = {
     "launched": "is launched",
     "recorded": "is recorded",
@@ -61,6 +58,8 @@ def step_facts(recording: Recording, operation: int) -> Iterator[str]:
         was = before[number].state if number in before else ""
         if was != step.state:
             yield f"step {number} {_BECAME[step.state]}"
+        if step.read_end and (number not in before or not before[number].read_end):
+            yield f"the table reads of step {number} are declared to end behind {step.read_end}"
     for number in sorted(before.keys() - now.keys()):
         yield f"step {number} is processed"
 
@@ -74,23 +73,25 @@ def use_facts(recording: Recording, operation: int, band: int, page: int) -> Ite
         for at in (operation - 1, operation)
     )
     for use in sorted((now - before).elements()):
-        yield f"{LEDGER} has a use of it: {use}"
+        yield f"the allocator's ledger has a use of it: {use}"
     for use in sorted((before - now).elements()):
-        yield f"{LEDGER} has it no more: {use}"
+        yield f"the allocator's ledger has it no more: {use}"
 
 
 def ledger_text(recording: Recording, operation: int, band: int, page: int) -> str:
-    """What the first rank's ledger has on a page behind an operation."""
+    """What the first rank's ledger has on a page behind an operation, as a fact of its history."""
     size = recording.setup.bands[band].page_bytes
     place = page * size, page * size + size
     uses = sorted(_uses(_accounts(recording, operation), band, page, place))
-    return f"{LEDGER} has by now: {', '.join(uses) or 'no use of it'}"
+    rank = " of rank 0" if recording.setup.ranks > 1 else ""
+    return f"in the end the ledger{rank} has {', '.join(uses) or 'no use of it'}"
 
 
 def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> Iterator[str]:
     """What the ledger has on a page, whose bytes are `place`."""
     for use in accounts.uses:
-        if use.band == band and page in use.pages:
+        # A use of no pages is of any: such a step decides on the device what it writes.
+        if use.band == band and (page in use.pages or not use.pages):
             yield f"{use.kind} of step {use.step}"
     for copy in accounts.copies:
         if any(low < place[1] and place[0] < high for low, high in copy.ranges):

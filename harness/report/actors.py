@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from harness.report.recording import NOTHING, Accounts, Recording, RequestNote, TransferNote
+from harness.report.recording import (
+    NOTHING,
+    Accounts,
+    PrefixNote,
+    Recording,
+    RequestNote,
+    TransferNote,
+)
 from harness.words import counted, joined
 from harness.world import World
-
-ROWS_MAX = 20
-"""Longest table: the last ones to begin are shown."""
 
 
 class ActorTable(NamedTuple):
@@ -70,6 +74,7 @@ def note_transfers(world: World) -> tuple[TransferNote, ...]:
                 name=name,
                 is_send=send is not None,
                 request=about.request,
+                is_prefix=send is not None and send.prefix is not None,
                 peer=about.peer,
                 queued=send.parts if send else 1,
                 handed=len(events),
@@ -80,6 +85,7 @@ def note_transfers(world: World) -> tuple[TransferNote, ...]:
                     sum(world.device.passed(rank, event) for event in events) for rank in ranks
                 ),
                 failed=frozenset(handed.failed) if handed else frozenset(),
+                told=frozenset(handed.told) if handed else frozenset(),
                 proved=frozenset(handed.proved) if handed else frozenset(),
                 pages=tuple(tuple(sorted(own)) for own in use.pages) if use else (),
             )
@@ -90,8 +96,8 @@ def note_transfers(world: World) -> tuple[TransferNote, ...]:
 def actor_tables(recording: Recording) -> tuple[ActorTable, ...]:
     """Requests and transfers before the last operation; kinds of which there is none are absent."""
     before = _before(recording)
-    requests = tuple(_request_row(recording, note) for note in before.requests[-ROWS_MAX:])
-    transfers = tuple(_transfer_row(recording, note) for note in before.transfers[-ROWS_MAX:])
+    requests = tuple(_request_row(recording, note) for note in before.requests)
+    transfers = tuple(_transfer_row(recording, note) for note in before.transfers)
     ranks = range(recording.setup.ranks)
     names = [f"on rank {rank}" if len(ranks) > 1 else "how far" for rank in ranks]
     head = ("transfer", "what", "asked for", *names, "pages that its peer may touch")
@@ -102,11 +108,48 @@ def actor_tables(recording: Recording) -> tuple[ActorTable, ...]:
     return tuple(table for table in tables if table.rows)
 
 
+def actor_facts(recording: Recording, operation: int) -> Iterator[str]:
+    """What an operation changed in the scheduler's own account."""
+    before, now = (
+        recording.frames[at].accounts if at >= 0 else NOTHING for at in (operation - 1, operation)
+    )
+    phases = {note.name: note.phase for note in before.requests}
+    for request in now.requests:
+        was = phases.pop(request.name, "")
+        if was != request.phase:
+            yield (
+                f"{request.name}: {was} -> {request.phase}"
+                if was
+                else (f"{request.name} is {request.phase}")
+            )
+    yield from (f"{name} is over" for name in phases)
+    asked = {note.name: note for note in before.transfers}
+    for transfer in now.transfers:
+        earlier = asked.pop(transfer.name, None)
+        if earlier is None:
+            yield f"{transfer.name} begins: {_what(transfer)}"
+        elif _asked(earlier) != _asked(transfer):
+            yield f"{transfer.name}: {_asked(transfer)}"
+    yield from (f"{name} is over" for name in asked)
+    kept = {note.blocks: note for note in before.prefixes}
+    for prefix in now.prefixes:
+        if kept.pop(prefix.blocks, None) is None:
+            state = f", and the state on id {prefix.slot}" if prefix.slot else ""
+            ids = ", ".join(map(str, prefix.ids))
+            yield f"the cache keeps {_blocks(prefix)} on ids {ids}{state}"
+    yield from (f"the cache gives up {_blocks(prefix)}" for prefix in kept.values())
+
+
+def _blocks(prefix: PrefixNote) -> str:
+    count = "block" if len(prefix.blocks) == 1 else "blocks"
+    return f"{count} {', '.join(map(str, prefix.blocks))} of a prompt"
+
+
 def _request_row(recording: Recording, note: RequestNote) -> tuple[str, ...]:
     windows = "; ".join(
         f"{part.name} from {_id_at(note.ids, first)}"
         for part, first in zip(recording.setup.bands, note.window_first, strict=False)
-        if part.kind == "window"
+        if part.kind == "window" and note.ids
     )
     row = str(note.row) if note.row >= 0 else ""
     numbers = map(str, (note.length, note.prepared, note.total))
@@ -126,7 +169,8 @@ def _id_at(ids: Sequence[int], index: int) -> str:
 def _what(note: TransferNote) -> str:
     if not note.is_send:
         return f"receive from {note.peer}" + (f" for {note.request}" if note.request else "")
-    return f"send of {note.request or 'a cached prefix'} to {note.peer}"
+    whose = note.request or ("a cached prefix" if note.is_prefix else "")
+    return f"send{whose and f' of {whose}'} to {note.peer}"
 
 
 def _asked(note: TransferNote) -> str:
@@ -137,7 +181,7 @@ def _asked(note: TransferNote) -> str:
     if note.is_unwanted:
         asked.append("somebody has asked to stop it")
     if note.is_isolated:
-        asked.append("its engines were told to stop, so it waits for their proofs")
+        asked.append("given up, so it waits for proof")
     return ", ".join(asked)
 
 
@@ -148,7 +192,9 @@ def _on_rank(note: TransferNote, rank: int) -> str:
     if rank in note.failed:
         words.append("its engine gave up")
     if rank in note.proved:
-        words.append("proved")
+        words.append("proved quiet")
+    elif note.is_isolated:
+        words.append("its engine was told to stop" if rank in note.told else "not told to stop yet")
     return ", ".join(words)
 
 

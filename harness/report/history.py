@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from harness.device.clock import HOST
 from harness.report.accounts import slot_facts, step_facts, touch_text, use_facts
+from harness.report.actors import actor_facts
 from harness.report.place import ARENA, Place, claimed_around
 from harness.report.recording import (
     FENCED,
@@ -68,13 +69,13 @@ def _deeds(
         text = f"{launch.role}: {launch.name} is enqueued, {touched}"
         timed.append((launch.submitted, 1, text))
     for wait in recording.waits_of(operation):
-        timed += [(wait.tick, 1, text) for text in _waited(recording, wait)]
+        timed += [(wait.tick, 1, text) for text in waited(recording, wait)]
     ran = running[bisect_left(running, (low, "")) : bisect_left(running, (high, ""))]
     timed += [(tick, 1, text) for tick, text in ran]
     lines = [text for _, _, text in sorted(timed, key=lambda entry: entry[:2])]
     lines += [_bound(recording, bind) for bind in recording.binds_of(operation)]
-    lines = [*lines, *_changes(recording, operation), *step_facts(recording, operation)]
-    return tuple(folded(lines))
+    lines += [*_changes(recording, operation), *step_facts(recording, operation)]
+    return tuple(folded([*lines, *actor_facts(recording, operation)]))
 
 
 def folded(lines: Sequence[str]) -> Iterator[str]:
@@ -101,7 +102,7 @@ def _repeated(lines: Sequence[str], at: int) -> tuple[int, int]:
     return best
 
 
-def _waited(recording: Recording, wait: WaitNote) -> Iterator[str]:
+def waited(recording: Recording, wait: WaitNote) -> Iterator[str]:
     """A wait in words; none where there is nothing to wait for, or the host knew of its end."""
     if not wait.epoch or (wait.lane == HOST and not wait.is_new):
         return

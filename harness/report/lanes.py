@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.report.columns import Columns, Places, places_of
+from harness.report.history import waited
 from harness.report.recording import LaunchNote, Recording
 from harness.report.story import Story
 
@@ -160,7 +161,7 @@ def _waits(
 ) -> Iterator[Arrow]:
     for wait, awaited in recording.awaited():
         if wait.tick in places.waits and awaited.number in places.launches:
-            title = f"{recording.lanes[wait.lane]} waits for {awaited.role} #{awaited.epoch}"
+            (title,) = waited(recording, wait)
             end = (places.waits[wait.tick] + columns.wait // 2, tops[wait.lane] + MIDDLE)
             yield _arrow(columns, places, tops, awaited, end, f"op {wait.operation}: {title}")
 

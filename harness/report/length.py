@@ -12,12 +12,11 @@ from enum import Enum
 class Length(Enum):
     """How far a trace has been made small, in a sentence."""
 
-    AS_FOUND = "It is as it was found: most operations may have nothing to do with the failure"
+    AS_FOUND = "It is as it was found: some operations may have nothing to do with the failure"
     CUT_SHORT = (
-        "It was not made small to the end: some operations may have nothing to do with the failure,"
-        " and shrinking it again goes on from here"
+        "It was not made small to the end: some operations may have nothing to do with the failure"
     )
-    SMALLEST = "No operation can be left out: what is left would not fail like this"
+    SMALLEST = "No operation can be left out: without any one of them the rest does not fail so"
 
     @classmethod
     def of(cls, *, complete: bool) -> Length:

@@ -86,6 +86,8 @@ def _outcome(recording: Recording, at: int) -> str:
     outcome, calls = recording.frames[at].outcome, recording.calls_of(at)
     if outcome == "done":
         return ""
+    if outcome == "skipped" and calls:
+        return "   (changed nothing)"
     why = f": {calls[-1].text.removeprefix(ASKED)}" if outcome == "refused" and calls else ""
     return f"   ({outcome}{why})"
 
@@ -206,7 +208,8 @@ def _actors(story: Story) -> list[str]:
     before = f"before operation {len(story.recording.frames) - 1}"
     lines = []
     for title, head, rows in story.actors:
-        lines += ["", f"## {title} {before}", "", *table(head, rows)]
+        lines += ["", f"## {title} {before}", "", "By the scheduler's account.", ""]
+        lines += table(head, rows)
     return lines
 
 
@@ -232,12 +235,7 @@ def _arena(story: Story) -> list[str]:
         "free bytes above it",
     )
     names = ", ".join(row.name for row in story.bands)
-    has_lists = len(rows) > 1 and any(
-        "[" in call.text
-        for at in (*story.leads, len(story.recording.frames) - 1)
-        for call in story.recording.calls_of(at)
-    )
-    order = f" A list of counts means {escaped(names)}, in this order." if has_lists else ""
+    order = f" A list of counts means {escaped(names)}, in this order." if len(rows) > 1 else ""
     return [
         "",
         "## The arena when it was seen",

@@ -19,6 +19,7 @@ from harness.device.launches import ModeledEvent
 from harness.device.memory import Effect, Image, Mismatch
 from harness.device.modeled import ModeledDevice
 from harness.device.submissions import LANE_NAMES, submission_text
+from harness.engine import Step
 from harness.ops import Operation, Outcome
 from harness.report.actors import note_requests, note_transfers
 from harness.report.calls import AskedWorld
@@ -33,6 +34,7 @@ from harness.report.recording import (
     Frame,
     LaunchNote,
     MoveNote,
+    PrefixNote,
     Recording,
     RunTime,
     StepNote,
@@ -336,16 +338,26 @@ def _accounts(world: World) -> Accounts:
         host=tuple(map(dict, truth.copies.holders)),
         requests=note_requests(world),
         transfers=note_transfers(world),
+        prefixes=tuple(
+            PrefixNote(prefix.blocks, tuple(prefix.pages), prefix.slot)
+            for prefix in world.prefixes.values()
+        ),
     )
 
 
 def _steps(world: World) -> Iterator[StepNote]:
     for step in world.steps:
         state = "retired" if step.number <= world.truth.retired_through else "recorded"
-        yield StepNote(step.number, step.requests, state)
+        yield StepNote(step.number, step.requests, state, _read_end(step))
     for launched in (world.open_step, world.unsynced_step):
         if launched is not None:
-            yield StepNote(launched.number, launched.requests, "launched")
+            yield StepNote(launched.number, launched.requests, "launched", _read_end(launched))
+
+
+def _read_end(step: Step) -> str:
+    """What a step's table reads are declared to end behind; empty where nobody has said so."""
+    end = step.read_end
+    return f"{LANE_NAMES[end.stream]} #{end.epoch}" if step.declares_read_end else ""
 
 
 def _places(

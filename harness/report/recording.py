@@ -150,12 +150,14 @@ class BandFrame(NamedTuple):
 class StepNote(NamedTuple):
     """A step that is not processed: its number, its batch, and how far it is.
 
-    `state` is `launched`, `recorded` or `retired`.
+    `state` is `launched`, `recorded` or `retired`; `read_end` says what its table reads are
+    declared to end behind, and is empty before that.
     """
 
     number: int
     requests: tuple[str, ...]
     state: str
+    read_end: str
 
 
 class RequestNote(NamedTuple):
@@ -186,20 +188,23 @@ class TransferNote(NamedTuple):
     Attributes:
         name: in the trace.
         is_send: whether a peer reads; it writes otherwise.
-        request: whose pages; empty for a cached prefix, or a request that gave them up.
+        request: whose pages; empty for a cached prefix, or once the request gave them up.
+        is_prefix: whether they are a cached prefix's, as long as the engine knows.
         peer: the other side.
         queued, handed: parts that were asked for, and that engines have.
         is_open: whether more parts may be queued.
         is_unwanted: whether somebody has asked to stop it.
-        is_isolated: whether its engines were told to stop.
+        is_isolated: whether it was given up and waits for proof.
         ended: per rank, parts whose work has ended.
-        failed, proved: ranks whose engine gave up; whose engine has proved that it is quiet.
+        failed, told, proved: ranks whose engine gave up; could be told to stop; has proved that it
+            is quiet.
         pages: per band, what the peer may touch; empty before an engine has any.
     """
 
     name: str
     is_send: bool
     request: str
+    is_prefix: bool
     peer: str
     queued: int
     handed: int
@@ -208,8 +213,17 @@ class TransferNote(NamedTuple):
     is_isolated: bool
     ended: tuple[int, ...]
     failed: frozenset[int]
+    told: frozenset[int]
     proved: frozenset[int]
     pages: tuple[tuple[int, ...], ...]
+
+
+class PrefixNote(NamedTuple):
+    """A cached beginning of prompts; `slot` is 0 where it keeps no state."""
+
+    blocks: tuple[int, ...]
+    ids: tuple[int, ...]
+    slot: int
 
 
 class Accounts(NamedTuple):
@@ -223,6 +237,7 @@ class Accounts(NamedTuple):
             each with the newest such step.
         host: per band, by the same account, whose each host slot is.
         requests, transfers: those that are not over, by the engine's account.
+        prefixes: what its cache keeps, as the blocks of a prompt, the ids and the state's slot.
     """
 
     steps: tuple[StepNote, ...]
@@ -233,9 +248,10 @@ class Accounts(NamedTuple):
     host: tuple[Mapping[int, str], ...]
     requests: tuple[RequestNote, ...]
     transfers: tuple[TransferNote, ...]
+    prefixes: tuple[PrefixNote, ...]
 
 
-NOTHING = Accounts((), (), (), (), (), (), (), ())
+NOTHING = Accounts((), (), (), (), (), (), (), (), ())
 """Before the first operation."""
 
 

@@ -6,11 +6,11 @@ from harness.scenario import Commit, Setup
 from harness.words import counted
 
 _COMMITS = {
-    Commit.IN_STEP: "states are left behind the body, on its stream",
-    Commit.SIDE_STREAM: "states are left on a side stream",
-    Commit.RELAYED: "states are left once another stage has relayed what it accepted",
+    Commit.IN_STEP: "a step commits behind its body, on its stream",
+    Commit.SIDE_STREAM: "a step commits on a side stream",
+    Commit.RELAYED: "a step commits once another stage has relayed what it accepted",
 }
-"""Where a forward leaves its states, if not in its body."""
+"""Where a forward leaves states and row memory, if not in its body."""
 
 
 def setup_text(setup: Setup) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from harness.case import Case
 from harness.check import PROMISES
 from harness.ops import Complete, HostSync, IdleCheck
-from harness.report.accounts import LEDGER, StepRow, ledger_text, step_rows
+from harness.report.accounts import StepRow, ledger_text, step_rows
 from harness.report.actors import ActorTable, actor_tables
 from harness.report.history import Entry, deeds, enqueued, history, state_text
 from harness.report.length import Length
@@ -163,8 +163,8 @@ class Story:
     def leads(self) -> tuple[int, ...]:
         """Operations before the last one that a reader looks at first.
 
-        Those of the accesses; where there are none, the last ones that changed each place; and the
-        ones right before the failure, until there are some.
+        Those of the accesses; where there are none, the last ones that touched each place; and the
+        ones right before the failure that were not skipped, until there are two.
         """
         last = len(self.recording.frames) - 1
         found = {side.launch.operation for side in self.sides} or {
@@ -173,7 +173,12 @@ class Story:
             if (earlier := [entry.operation for entry in entries if entry.operation < last])
         }
         found.discard(last)
-        nearest = (at for at in range(last - 1, -1, -1) if at not in found)
+        frames = self.recording.frames
+        nearest = (
+            at
+            for at in range(last - 1, -1, -1)
+            if at not in found and frames[at].outcome != "skipped"
+        )
         while len(found) < LEADS_MIN and (at := next(nearest, -1)) >= 0:
             found.add(at)
         return tuple(sorted(found)[-LEADS_MAX:])
@@ -210,7 +215,7 @@ def tell(
         return None
     sides = _sides(recording, violation)
     found = tuple(
-        Follow(place, _entries(recording, place, is_race=bool(sides)))
+        Follow(place, _entries(recording, place, has_accesses=bool(sides)))
         for place in places(recording)
     )
     return Story(
@@ -229,18 +234,19 @@ def tell(
     )
 
 
-def _entries(recording: Recording, place: Place, *, is_race: bool) -> tuple[Entry, ...]:
-    """The history of a place; where no access tells more, up to what its ledger has at the end."""
+def _entries(recording: Recording, place: Place, *, has_accesses: bool) -> tuple[Entry, ...]:
+    """The history of a place; where no accesses tell more, up to what the ledger has at the end."""
     entries = history(recording, place)
     last = len(recording.frames) - 1
-    if is_race or not entries:
+    if has_accesses or not entries:
+        return entries
+    if entries[-1].operation < last:
+        entries = (*entries, Entry(last, ("nothing",)))
+    if place.page < 0:
         return entries
     *earlier, end = entries
-    if end.operation < last:
-        earlier, end = [*entries], Entry(last, ("nothing",))
-    if place.page >= 0 and not any(fact.startswith(LEDGER) for fact in end.facts):
-        end = end._replace(facts=(*end.facts, ledger_text(recording, last, place.band, place.page)))
-    return (*earlier, end)
+    fact = ledger_text(recording, last, place.band, place.page)
+    return (*earlier, end._replace(facts=(*end.facts, fact)))
 
 
 def _sides(recording: Recording, violation: Violation) -> tuple[Side, ...]:
@@ -288,8 +294,8 @@ def _late_wait(recording: Recording, earlier: LaunchNote, later: LaunchNote) -> 
         covers = wait.awaited == earlier.lane and wait.epoch >= earlier.epoch
         if wait.lane == later.lane and wait.tick > later.submitted and covers:
             return (
-                f"; operation {later.operation} does let the {later.role} stream wait for it, but"
-                f" only behind the {later.name}"
+                f"; the {later.role} stream waits for it in operation {later.operation}, but only"
+                f" after the {later.name}"
             )
     return ""
 

@@ -121,10 +121,11 @@ class Findings:
             folder = new_folder(self._folder, violation.short_signature)
             replay = self._command(folder / "case.json")
             save_case(folder / "case.json", case)
-            self._write(violation.signature, folder, render(case, violation, replay))
+            text = render(case, violation, replay, Length.AS_FOUND)
+            self._write(violation.signature, folder, text)
         except InputError as error:
             # A full disk must not lose what was found: it is still counted and printed.
-            text = render(case, violation, replay)
+            text = render(case, violation, replay, Length.AS_FOUND)
             self._reports[violation.signature] = f"{text.rstrip()}\n\nnot written: {error}\n"
         self._waiting.add(violation.signature)
         self._by_signature[violation.signature] = Finding(

@@ -68,13 +68,13 @@ class Unwritten(InputError):
     """A case was made small and cannot be written down.
 
     Attributes:
-        case: the smallest one found.
+        smaller: the smallest one found.
         path: a file that fails in the same way.
     """
 
-    def __init__(self, why: str, case: Case, path: Path) -> None:
+    def __init__(self, why: str, smaller: Smaller, path: Path) -> None:
         super().__init__(why)
-        self.case = case
+        self.smaller = smaller
         self.path = path
 
 
@@ -186,7 +186,7 @@ class Shrinking:
             length = Length.of(complete=smaller.complete)
             write_beside(path.parent, files_of(smaller.case, replay_command(path), length=length))
         except InputError as error:
-            raise Unwritten(str(error), smaller.case, path) from error
+            raise Unwritten(str(error), smaller, path) from error
         return path
 
     @contextmanager

@@ -155,7 +155,7 @@ def test_an_account_of_a_band_that_there_is_not_is_reported() -> None:
     result = run_trace(setup, (Arrive("r0", 1, 0), Flush(1)), subject=_NoSuchBand)
     assert [v.what for v in result.violations] == [
         "the allocator's ledger still has the write of step 4 to any page of band -1 (none)",
-        "the allocator's ledger still has pages [1] of band 9 (none) under a send",
+        "the allocator's ledger still has pages [1] of band 9 (none) that a send's peer reads",
     ]
 
 

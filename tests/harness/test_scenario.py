@@ -217,6 +217,12 @@ def test_the_bare_name_of_a_scenario_is_answered_with_its_file() -> None:
         load_scenario(Path("peers"))
 
 
+@pytest.mark.parametrize("path", ["absent/peers", "peers.json"])
+def test_a_path_is_no_name_of_a_scenario(path: str) -> None:
+    with pytest.raises(InputError, match=r"No such file or directory$"):
+        load_scenario(Path(path))
+
+
 def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read this scenario"):
         load_scenario(tmp_path)

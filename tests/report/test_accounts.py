@@ -148,5 +148,5 @@ def test_a_ledger_shows_what_waits_for_a_peer_and_what_a_peer_may_touch() -> Non
         (1, "the allocator's ledger has a use of it: receive_hold"),
         (2, "the allocator's ledger has a use of it: network_receive"),
         (2, "the allocator's ledger has it no more: receive_hold"),
-        (3, "the allocator's ledger has by now: network_receive"),
+        (3, "in the end the ledger has network_receive"),
     ]

@@ -7,26 +7,35 @@ import msgspec
 import pytest
 
 from harness.ops import (
+    Abort,
     AbortTransfer,
     AddPart,
     Admit,
     Advance,
     Arrive,
+    BeginPrefixSend,
     BeginSend,
+    CachePrefix,
     Chunk,
     CloseSend,
     Complete,
+    EvictPrefix,
+    Flush,
     IdleCheck,
     Launch,
     Pause,
     Process,
+    RecordUnknown,
     Relieve,
+    Retract,
     Round,
 )
+from harness.report.actors import actor_facts, actor_tables
 from harness.report.explain import story_lines
-from harness.report.history import folded
+from harness.report.history import enqueued, folded
 from harness.report.html import report_html
 from harness.report.markdown import report_markdown
+from harness.report.recorder import RecordingRun
 from harness.report.setup_text import setup_text
 from harness.report.story import Story
 from harness.scenario import BackendSetup, BandSetup, CheckpointSetup, Commit, NetworkSetup, Setup
@@ -115,6 +124,26 @@ def retired_ahead() -> Story:
     return story_of("window-retired-ahead", RETIRED, setup)
 
 
+SENDING = msgspec.structs.replace(
+    PLAIN, overlap=False, network=NetworkSetup(patience=1, refusals=0)
+)
+
+
+def quarantined(refusals: int) -> RecordingRun:
+    """A send that was given up under its part, with an operation behind that."""
+    network = NetworkSetup(patience=1, refusals=refusals)
+    run = RecordingRun(msgspec.structs.replace(SENDING, network=network), None)
+    for operation in (*SENT[:6], AbortTransfer(transfer="transfer1"), Round(), Flush(limit=1)):
+        run.execute(operation)
+    return run
+
+
+def rows_before(run: RecordingRun) -> tuple[tuple[str, ...], ...]:
+    """Transfers before the last operation of a run."""
+    (rows,) = [t.rows for t in actor_tables(run.recording()) if t.title == "The transfers"]
+    return rows
+
+
 def rows_of(story: Story, title: str) -> list[tuple[str, ...]]:
     """The rows of one table."""
     return [row for table in story.actors if table.title == title for row in table.rows]
@@ -142,10 +171,45 @@ def test_a_receive_is_told_by_who_writes_for_whom() -> None:
 def test_a_transfer_that_was_stopped_waits_for_proof() -> None:
     ((_, _, asked, far, _),) = rows_of(never_lifted(), "The transfers")
     assert asked == (
-        "1 part queued, more may come, somebody has asked to stop it, its engines were told to"
-        " stop, so it waits for their proofs"
+        "1 part queued, more may come, somebody has asked to stop it, given up, so it waits for"
+        " proof"
     )
-    assert far == "0 of 1 part ended"
+    assert far == "0 of 1 part ended, its engine was told to stop"
+
+
+def test_an_engine_that_does_not_answer_was_not_told_to_stop() -> None:
+    run = quarantined(refusals=50)
+    ((_, _, _, far, _),) = rows_before(run)
+    assert far == "0 of 1 part ended, not told to stop yet"
+
+
+def test_what_engines_have_said_is_told() -> None:
+    run = quarantined(refusals=0)
+    handed = run.world.network.handed["transfer1"] if run.world.network else None
+    assert handed is not None
+    handed.failed.add(0)
+    handed.proved.add(0)
+    run.execute(Flush(limit=1))
+    run.execute(Flush(limit=1))
+    ((_, _, _, far, _),) = rows_before(run)
+    assert far == "0 of 1 part ended, its engine gave up, proved quiet"
+
+
+def test_a_send_that_its_request_has_left_is_of_nobody() -> None:
+    run = RecordingRun(SENDING, None)
+    for operation in (*SENT[:6], Abort(request="r0"), Flush(limit=1)):
+        run.execute(operation)
+    assert [row[1] for row in rows_before(run)] == ["send to peer0"]
+
+
+def test_a_send_of_a_cached_prefix_says_so() -> None:
+    run = RecordingRun(SENDING, None)
+    first = Arrive(request="r0", prompt=1, output=0, blocks=(7,))
+    cached = CachePrefix(request="r0")
+    begun = BeginPrefixSend(transfer="transfer1", peer=0, blocks=(7,))
+    for operation in (first, *SENT[1:3], cached, begun, Flush(limit=1)):
+        run.execute(operation)
+    assert [row[1] for row in rows_before(run)] == ["send of a cached prefix to peer0"]
 
 
 def test_rounds_of_a_rest_stand_once() -> None:
@@ -199,18 +263,21 @@ def test_what_only_lets_time_pass_shows_what_ended() -> None:
 
 def test_a_host_that_learns_of_an_end_has_not_waited() -> None:
     assert "host learns that peer 0 #1 has ended" in one_rank_sent().deeds
+    page = report_html(one_rank_sent())
+    assert "op 8: host learns that peer 0 #1 has ended" in page
+    assert "host waits for peer 0" not in page
 
 
 def test_a_wait_that_comes_too_late_is_told() -> None:
     assert reset_too_soon().order.endswith(
-        "; operation 7 does let the forward stream wait for it, but only behind the reset"
+        "; the forward stream waits for it in operation 7, but only after the reset"
     )
 
 
 @pytest.mark.parametrize("told", [race, table_race])
 def test_where_nobody_waits_no_wait_is_told(told: Callable[[], Story]) -> None:
     assert told().order
-    assert "does let" not in told().order
+    assert "only after" not in told().order
 
 
 @pytest.mark.parametrize(
@@ -242,8 +309,8 @@ def test_the_engine_is_told_by_what_is_not_plain() -> None:
     assert setup_text(rich) == (
         "steps run on the schedule stream, 1 unprocessed at most; an iteration launches a step and"
         " then processes an earlier one; a page holds 2 tokens; a block of a prompt 2 tokens; the"
-        " window of window is 1 token; a state may be kept every 4 tokens; states are left on a"
-        " side stream; steps are captured graphs; a page has 2 layer groups"
+        " window of window is 1 token; a state may be kept every 4 tokens; a step commits on a side"
+        " stream; steps are captured graphs; a page has 2 layer groups"
     )
 
 
@@ -255,7 +322,8 @@ def test_a_relief_that_moves_nothing_is_told_from_one_that_may_not_say_yes() -> 
         Relieve(pages=5, slots=0),
     )
     story = story_of("relief-rearranges-nothing", operations, setup)
-    assert story.violation.what.endswith("; one does if pages move, so a move is missing")
+    what = story.violation.what
+    assert what.endswith("; once pages may move and transfers have been waited for, one does")
 
 
 def test_a_yes_that_forgets_how_pages_lie_is_told_so() -> None:
@@ -280,6 +348,88 @@ def test_a_yes_that_forgets_how_pages_lie_is_told_so() -> None:
     assert "so fits was wrong: 768 bytes are asked and 768 are free, but a page lies at" in what
 
 
-def test_a_ledger_that_still_has_a_use_at_the_end_says_so() -> None:
-    (follow,) = under_a_peer().followed
-    assert follow.entries[-1].facts[-1].startswith("the allocator's ledger has by now: ")
+@pytest.mark.parametrize(
+    ("told", "use"),
+    [(under_a_peer, "network_receive"), (retired_ahead, "no use of it")],
+)
+def test_a_history_ends_with_what_the_ledger_has(told: Callable[[], Story], use: str) -> None:
+    (follow,) = told().followed
+    assert follow.entries[-1].facts[-1] == f"in the end the ledger has {use}"
+
+
+def test_a_use_of_any_page_is_a_use_of_each() -> None:
+    operations = (
+        Arrive(request="r0", prompt=2, output=0, blocks=()),
+        Admit(request="r0", tokens=1),
+        Launch(requests=("r0",)),
+        RecordUnknown(),
+        Chunk(request="r0", tokens=1),
+        Abort(request="r0"),
+    )
+    story = story_of("freed-page-offered", operations)
+    assert {follow.entries[-1].facts[-1] for follow in story.followed} == {
+        "in the end the ledger has unknown_write of step 1"
+    }
+
+
+def test_a_state_of_more_tokens_is_told_by_how_many() -> None:
+    setup = msgspec.structs.replace(three_bands(2, 2, 2), total_bytes=80)
+    operations = (
+        Arrive(request="r0", prompt=2, output=0, blocks=(0,)),
+        Admit(request="r0", tokens=2),
+        Launch(requests=("r0",)),
+        CachePrefix(request="r0"),
+        Retract(request="r0"),
+        Admit(request="r0", tokens=1),
+    )
+    assert story_of("state-of-more-tokens", operations, setup).violation.what == (
+        "r0 resumes after 1 token of its prompt from id 1 of band 'state', which holds the state"
+        " after 2 tokens"
+    )
+
+
+def test_what_the_scheduler_does_alone_is_told() -> None:
+    recording = race().recording
+    assert list(actor_facts(recording, 0)) == ["r0 is queued"]
+    assert list(actor_facts(recording, 2)) == ["r0: queued -> running"]
+    assert list(actor_facts(recording, 4)) == ["r0 is over"]
+    assert list(actor_facts(recording, 7)) == []
+    sent = one_rank_sent().recording
+    assert list(actor_facts(sent, 3)) == ["transfer1 begins: send of r0 to peer0"]
+    assert list(actor_facts(sent, 4)) == ["transfer1: 1 part queued, more may come"]
+    assert list(actor_facts(sent, 6)) == ["transfer1: 1 part queued, closed"]
+    assert list(actor_facts(sent, 8)) == ["transfer1 is over"]
+
+
+def test_what_the_cache_keeps_is_told() -> None:
+    operations = (
+        Arrive(request="r0", prompt=1, output=0, blocks=(7,)),
+        Admit(request="r0", tokens=1),
+        Launch(requests=("r0",)),
+        CachePrefix(request="r0"),
+        Abort(request="r0"),
+        EvictPrefix(),
+        Flush(limit=1),
+    )
+    setup = msgspec.structs.replace(PLAIN, overlap=False)
+    recording = story_of("frontier-never-retreats", operations, setup).recording
+    assert list(actor_facts(recording, 3)) == ["the cache keeps block 7 of a prompt on ids 1"]
+    assert list(actor_facts(recording, 5)) == ["the cache gives up block 7 of a prompt"]
+
+
+def test_a_declared_end_of_table_reads_is_told() -> None:
+    assert enqueued(race().recording, 7) == (
+        "the table reads of step 1 are declared to end behind forward #1",
+    )
+
+
+def test_a_row_with_two_requests_names_them() -> None:
+    operations = (
+        Arrive(request="r0", prompt=1, output=0, blocks=()),
+        Arrive(request="r1", prompt=1, output=0, blocks=()),
+        Admit(request="r0", tokens=1),
+        Admit(request="r1", tokens=1),
+    )
+    setup = msgspec.structs.replace(PLAIN, rows=3, overlap=False)
+    what = story_of("row-shared-by-two", operations, setup).violation.what
+    assert what.endswith("by what r0 holds; r1 has that row too")

@@ -27,7 +27,7 @@ class Pair(NamedTuple):
         ([1, [2, 3]], "[1, [2, 3]]"),
         ((), "[]"),
         (Stream.LOAD, "load"),
-        (ModeledEvent(1, 9, 4, ()), "<event behind forward #4>"),
+        (ModeledEvent(1, 9, 4, ()), "event behind forward #4"),
         (Pair([1], {0: [7]}), "Pair(left=[1], right={0: [7]})"),
         (Shortage("ids", "full", 2, 1), "Shortage: short of ids: 2 ids asked of full, 1 free"),
     ],
@@ -61,7 +61,7 @@ def test_every_call_is_told_with_its_answer_in_its_order() -> None:
 
 
 def test_an_event_is_told_by_what_it_is_behind() -> None:
-    assert asked(race().recording, 6) == ["record_step(1, <event behind forward #2>, [[2]])"]
+    assert asked(race().recording, 6) == ["record_step(1, event behind forward #2, [[2]])"]
 
 
 def test_calls_come_before_what_they_have_led_to() -> None:

@@ -131,7 +131,8 @@ def test_it_is_told_whether_all_operations_are_needed(
     findings.add_case(race().case)
     (finding,) = findings.all()
     findings.complete(finding)
-    assert "It is as it was found" in finding.report.read_text()
+    for text in (finding.report.read_text(), findings.report(finding)):
+        assert "It is as it was found" in text
     findings.add_smaller(finding, Smaller(race().case, complete))
     page = (finding.folder / "report.html").read_text()
     for text in (finding.report.read_text(), page, findings.report(finding)):

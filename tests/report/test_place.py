@@ -143,7 +143,7 @@ def test_deeds_are_told_in_the_order_of_the_model() -> None:
 def test_what_ran_is_told_where_it_ran() -> None:
     told = deeds(under_a_copy().recording, 0)
     assert "backup: backup starts" in told[5]
-    assert told[0] == ()
+    assert told[0] == ("r0 is queued",)
     assert not any(deed.startswith("host: fill of step 1 starts") for deed in told[3])
 
 

@@ -370,7 +370,7 @@ class ChainAllocator:
             missing = count - len(pages)
         if missing:
             pages += band.grow(*span, missing)
-        assert len(pages) == count, f"{band.layout.name}: {len(pages)} of {count} pages in {span}"
+        assert len(pages) == count, f"{band.layout.name}: found {len(pages)} of {count} in {span}"
         fences = self.ledger.fences
         if fences:
             ranges = page_ranges(band.layout.page_bytes, pages)
