@@ -22,6 +22,7 @@ from harness.report.faults import (
     hunt_header,
     hunt_lines,
     hunt_records,
+    missed_text,
     row_lines,
     trace_lines,
 )
@@ -104,7 +105,7 @@ def run(
     )
     status = undertaking.status()
     if work.plant is not None and status is Exit.CLEAN:
-        screen.say(f"planted fault {work.plant} was not caught")
+        screen.say(missed_text(work.plant))
         status = Exit.MISSED
     _conclude(screen, "run", undertaking, undertaking.digest(), as_json=as_json)
     return status

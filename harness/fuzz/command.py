@@ -12,6 +12,7 @@ from harness.fuzz.inputs import Target, case_of, run_input
 from harness.loading import load_scenario, read_file
 from harness.printed import json_line, shown
 from harness.program import DEFAULT_SCENARIOS
+from harness.report.faults import missed_text
 from harness.report.replay import replay_header, replay_lines, replay_record
 from harness.report.summary import DEVICE, finding_lines, violation_records
 from harness.runner import SeedResult
@@ -212,7 +213,9 @@ def _verdict_lines(fuzzing: Fuzzing, status: Exit) -> list[str]:
     elif status is Exit.INTERNAL:
         lines += ["the fuzzer ended unexpectedly; it said", *fuzzing.last_words().splitlines()]
     elif status is Exit.MISSED:
-        lines.append(f"planted fault {fuzzing.plan.target.plant} was not caught")
+        plant = fuzzing.plan.target.plant
+        assert plant is not None, "nothing else can be missed"
+        lines.append(missed_text(plant))
     return lines
 
 

@@ -14,6 +14,14 @@ from harness.sweep.workload import PROGRAM
 from unikv import __version__
 
 
+def missed_text(fault: str) -> str:
+    """That a planted fault was not caught, and where it is."""
+    return (
+        f"planted fault {fault} was not caught; the scenario to look in is"
+        f" {FAULTS[fault].scenario}, and faults --only {fault} hunts it in all"
+    )
+
+
 def hunt_header(work: HuntWork) -> str:
     """The first line: what is hunted, where, and how to see one fault again."""
     names = ",".join(named.name for named in work.scenarios)

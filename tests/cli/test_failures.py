@@ -91,7 +91,7 @@ def test_a_failing_run_ends_alike_in_several_processes(tmp_path: Path) -> None:
 def test_a_fault_that_is_not_seen_is_missed(tmp_path: Path) -> None:
     result = run_of(tmp_path, "--seeds", "1", "--ops", "1", "--plant", FAULT)
     assert result.exit_code == 7
-    assert f"planted fault {FAULT} was not caught" in result.stdout
+    assert f"planted fault {FAULT} was not caught; the scenario to look in is" in result.stdout
 
 
 def test_a_stored_failure_fails_again(stored: Path) -> None:
