@@ -55,20 +55,7 @@ def examine(world: World) -> list[Violation]:
         sites = byte_sites(low_high for copy in copies for low_high in copy.ranges)
         found.append(broken(world, "idle", "copies left over", text, sites))
     if network is not None:
-        quarantined = network.quarantined()
-        left = sorted(world.transfers.ending() - _unproved(world, quarantined))
-        if left:
-            text = (
-                f"at rest, {joined(left)} should be over; in quarantine, so not proved quiet:"
-                f" {joined(quarantined)}"
-            )
-            found.append(broken(world, "idle", "transfers left over", text))
-        owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
-        silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())
-        if silent:
-            whom = joined(f"{peer} of {name}" for name, peer in silent)
-            text = f"no rank has told {whom} that the transfer is quiet"
-            found.append(broken(world, "idle", "peers left without an answer", text))
+        _compare_transfers(world, network, found)
         _compare_known(world, found)
     _compare_remembered(world, found)
     _compare_holders(world, found)
@@ -81,6 +68,24 @@ def examine(world: World) -> list[Violation]:
         )
         found.append(broken(world, "idle", "rows leaked", text))
     return found
+
+
+def _compare_transfers(world: World, network: NetworkSubject, found: list[Violation]) -> None:
+    """Transfers that are not over, and peers that wait for an answer."""
+    quarantined = network.quarantined()
+    left = sorted(world.transfers.ending() - _unproved(world, quarantined))
+    if left:
+        text = (
+            f"at rest, {joined(left)} should be over; in quarantine, so not proved quiet:"
+            f" {joined(quarantined)}"
+        )
+        found.append(broken(world, "idle", "transfers left over", text))
+    owed = {(name, peer) for (_, name, peer), count in world.transfers.owed.items() if count}
+    silent = sorted((name, peer) for name, peer in owed if name not in world.transfers.names())
+    if silent:
+        whom = joined(f"{peer} of {name}" for name, peer in silent)
+        text = f"no rank has told {whom} that the transfer is quiet"
+        found.append(broken(world, "idle", "peers left without an answer", text))
 
 
 def _unproved(world: World, quarantined: Sequence[str]) -> set[str]:
