@@ -116,15 +116,16 @@ def shrink_faults(
 
 
 def _lines(shrunk: Shrunk) -> list[str]:
-    state = "nothing smaller found" if shrunk.complete else "cut short: shrink again to go on"
-    lines = _report(Smaller(shrunk.case, shrunk.complete), shrunk.path)
+    case, complete = shrunk.smaller
+    state = "nothing smaller found" if complete else "cut short: shrink again to go on"
+    lines = _report(shrunk.smaller, shrunk.path)
     for signature, path in shrunk.met.items():
         lines.append(f"another failure met on the way is in {path}: {signature}")
     lines += shrunk.troubles
     return [
         *lines,
         "",
-        f"shrunk {counted(shrunk.operations, 'operation')} to {len(shrunk.case.operations)} in"
+        f"shrunk {counted(shrunk.operations, 'operation')} to {len(case.operations)} in"
         f" {counted(shrunk.executions, 'run')} and {shrunk.seconds:.1f} s ({state}): {shrunk.path}",
     ]
 
@@ -144,13 +145,13 @@ def _begin(path: Path, case: Case) -> dict[str, object]:
 
 
 def _record(path: Path, shrunk: Shrunk) -> dict[str, object]:
-    return _begin(path, shrunk.case) | {
+    return _begin(path, shrunk.smaller.case) | {
         "fails": True,
         "smaller": str(shrunk.path),
         "operations": shrunk.operations,
-        "shrunk_operations": len(shrunk.case.operations),
+        "shrunk_operations": len(shrunk.smaller.case.operations),
         "executions": shrunk.executions,
         "seconds": round(shrunk.seconds, 3),
-        "complete": shrunk.complete,
+        "complete": shrunk.smaller.complete,
         "met": {signature: str(other) for signature, other in shrunk.met.items()},
     }

@@ -44,22 +44,20 @@ class Shrunk:
     """What became of a case.
 
     Attributes:
-        case: the smallest one found.
+        smaller: the smallest one found.
         path: where it was written, or where the same was already.
         operations: of the case as it was given.
         executions: candidates that were judged, remembered ones included.
         seconds: wall time.
-        complete: whether no pass can make it smaller; False where time was up.
         met: files of other failures that were met on the way, by signature.
         troubles: what could not be kept on the way, and why.
     """
 
-    case: Case
+    smaller: Smaller
     path: Path
     operations: int
     executions: int
     seconds: float
-    complete: bool
     met: dict[str, Path]
     troubles: tuple[str, ...] = ()
 
@@ -168,12 +166,11 @@ class Shrinking:
             if smaller.complete:
                 verdicts.forget()
         return Shrunk(
-            case=smaller.case,
+            smaller=smaller,
             path=path,
             operations=len(case.operations),
             executions=reduction.executions,
             seconds=self.seconds(),
-            complete=smaller.complete,
             met=others.paths,
             troubles=tuple(filter(None, (verdicts.trouble, *others.lost.values()))),
         )

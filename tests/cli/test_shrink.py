@@ -213,12 +213,12 @@ def test_a_reduction_that_was_ended_goes_on_where_it_was(case: Path) -> None:
     again = other / "case.json"
     save_case(again, load_case(case))
     first = cut_short(again, 40)
-    assert not first.complete
+    assert not first.smaller.complete
     verdicts = Verdicts(again, load_case(again))
     assert len(verdicts) >= 40
     verdicts.close()
     second = Shrinking(again, 600, 1).run(SILENT)
-    assert (second.case, second.executions) == (expected.case, expected.executions)
+    assert (second.smaller.case, second.executions) == (expected.smaller.case, expected.executions)
     assert not verdicts.path.exists()
 
 
@@ -271,7 +271,7 @@ def test_wrong_verdicts_are_found_out(case: Path) -> None:
     verdicts.remember((stored.setup, *stored.operations), fails=True)
     verdicts.remember((stored.setup, *stored.operations[:-1]), fails=True)
     verdicts.close()
-    assert Shrinking(case, 600, 1).run(SILENT).case.operations == SMALLEST
+    assert Shrinking(case, 600, 1).run(SILENT).smaller.case.operations == SMALLEST
 
 
 def test_a_foreign_file_in_the_place_of_verdicts_is_left_alone(case: Path) -> None:
@@ -303,7 +303,7 @@ def test_several_processes_find_the_same(case: Path) -> None:
             Budget(),
             means=Means(ahead=candidates),
         )
-    assert together.result == (alone.case.setup, *alone.case.operations)
+    assert together.result == (alone.smaller.case.setup, *alone.smaller.case.operations)
     assert together.executions == alone.executions
 
 
