@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.faults.ablation import EDGES
 from harness.faults.catalog import FAULTS
+from harness.faults.fault import Ground
 from harness.faults.hunt import OPERATIONS
 from harness.faults.incidents import INCIDENTS, WAITING
 from harness.report.summary import DEVICE
@@ -16,10 +17,11 @@ from unikv import __version__
 
 def missed_text(fault: str) -> str:
     """That a planted fault was not caught, and where it is."""
-    return (
-        f"planted fault {fault} was not caught; the scenario to look in is"
-        f" {FAULTS[fault].scenario}, and faults --only {fault} hunts it in all"
-    )
+    if FAULTS[fault].ground is Ground.CALLS:
+        where = "calls show it that no operation makes"
+    else:
+        where = f"the scenario to look in is {FAULTS[fault].scenario}"
+    return f"planted fault {fault} was not caught; {where}; faults --only {fault} hunts it"
 
 
 def hunt_header(work: HuntWork) -> str:

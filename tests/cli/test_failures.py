@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from harness.case import Case, load_case, save_case
 from harness.cli import main
 from harness.faults.catalog import FAULTS
+from harness.report.faults import missed_text
 from tests.cli.seeds import SMOKE
 from tests.cli.test_commands import record_of, run_of, unmeasured
 
@@ -192,3 +193,16 @@ def test_a_hunt_for_an_unknown_fault_is_refused() -> None:
 def test_a_case_names_the_program_that_wrote_it(stored: Path) -> None:
     case: Case = load_case(stored)
     assert (case.plant, case.scenario, case.seed) == (FAULT, "smoke", 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "where"),
+    [
+        ("row-never-reset", "the scenario to look in is rows"),
+        ("ids-taken-by-value", "calls show it that no operation makes"),
+    ],
+)
+def test_a_miss_says_where_the_fault_is(fault: str, where: str) -> None:
+    assert missed_text(fault) == (
+        f"planted fault {fault} was not caught; {where}; faults --only {fault} hunts it"
+    )
