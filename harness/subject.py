@@ -50,7 +50,7 @@ class Use(NamedTuple):
     Attributes:
         kind: `forward_write`, `unknown_write` or `vacated`.
         band: index of the band.
-        pages: physical pages.
+        pages: physical pages; none of an `unknown_write`, which may be of any.
         step: the forward step it waits for.
     """
 

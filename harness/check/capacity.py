@@ -189,7 +189,7 @@ def after_a_shortage(world: World, shortage: Shortage, demand: tuple[int, ...]) 
         for band, (asked, free) in figures.items()
     )
     asked = f"a call for {_pages(world, demand)}"
-    text = f"{asked} is rightly refused, but with wrong figures: {shortage}; true are: {allowed}"
+    text = f"{asked} is refused with wrong figures: {shortage}; true are: {allowed}"
     world.truth.note("capacity", "refusal with other figures", text)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from harness.report.recording import NOTHING, Accounts, Recording, StepNote
+from harness.report.recording import Accounts, Recording, StepNote
 
 STEPS_MAX = 20
 """Steps in a table: the last ones."""
@@ -69,7 +69,7 @@ def use_facts(recording: Recording, operation: int, band: int, page: int) -> Ite
     size = recording.setup.bands[band].page_bytes
     place = page * size, page * size + size
     before, now = (
-        Counter(_uses(_accounts(recording, at), band, page, place))
+        Counter(_uses(recording.accounts_at(at), band, page, place))
         for at in (operation - 1, operation)
     )
     for use in sorted((now - before).elements()):
@@ -82,7 +82,7 @@ def ledger_text(recording: Recording, operation: int, band: int, page: int) -> s
     """What the first rank's ledger has on a page behind an operation, as a fact of its history."""
     size = recording.setup.bands[band].page_bytes
     place = page * size, page * size + size
-    uses = sorted(_uses(_accounts(recording, operation), band, page, place))
+    uses = sorted(_uses(recording.accounts_at(operation), band, page, place))
     rank = " of rank 0" if recording.setup.ranks > 1 else ""
     return f"in the end the ledger{rank} has {', '.join(uses) or 'no use of it'}"
 
@@ -90,8 +90,8 @@ def ledger_text(recording: Recording, operation: int, band: int, page: int) -> s
 def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> Iterator[str]:
     """What the ledger has on a page, whose bytes are `place`."""
     for use in accounts.uses:
-        # A use of no pages is of any: such a step decides on the device what it writes.
-        if use.band == band and (page in use.pages or not use.pages):
+        # Such a step decides on the device what it writes, which may be any page.
+        if use.band == band and (use.kind == "unknown_write" or page in use.pages):
             yield f"{use.kind} of step {use.step}"
     for copy in accounts.copies:
         if any(low < place[1] and place[0] < high for low, high in copy.ranges):
@@ -103,7 +103,7 @@ def _uses(accounts: Accounts, band: int, page: int, place: tuple[int, int]) -> I
 
 def touch_text(recording: Recording, operation: int, band: int, page: int) -> str:
     """Which step may still touch a freed page, as the end of a sentence; empty for none."""
-    touchable = _accounts(recording, operation).touchable
+    touchable = recording.accounts_at(operation).touchable
     step = touchable[band].get(page) if touchable else None
     return "" if step is None else f"; by truth step {step} may still touch it"
 
@@ -111,7 +111,7 @@ def touch_text(recording: Recording, operation: int, band: int, page: int) -> st
 def slot_facts(recording: Recording, operation: int, band: int, slot: int) -> Iterator[str]:
     """Who got a host slot in an operation, and who gave it back."""
     before, now = (
-        _accounts(recording, at).host[band].get(slot, "") if at >= 0 else ""
+        recording.accounts_at(at).host[band].get(slot, "") if at >= 0 else ""
         for at in (operation - 1, operation)
     )
     if before != now:
@@ -122,8 +122,4 @@ def slot_facts(recording: Recording, operation: int, band: int, slot: int) -> It
 
 
 def _steps(recording: Recording, operation: int) -> dict[int, StepNote]:
-    return {step.number: step for step in _accounts(recording, operation).steps}
-
-
-def _accounts(recording: Recording, operation: int) -> Accounts:
-    return recording.frames[operation].accounts if operation >= 0 else NOTHING
+    return {step.number: step for step in recording.accounts_at(operation).steps}

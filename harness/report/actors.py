@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from harness.report.recording import (
-    NOTHING,
-    Accounts,
-    PrefixNote,
-    Recording,
-    RequestNote,
-    TransferNote,
-)
+from harness.report.recording import PrefixNote, Recording, RequestNote, TransferNote
 from harness.words import counted, joined
 from harness.world import World
 
@@ -95,7 +88,7 @@ def note_transfers(world: World) -> tuple[TransferNote, ...]:
 
 def actor_tables(recording: Recording) -> tuple[ActorTable, ...]:
     """Requests and transfers before the last operation; kinds of which there is none are absent."""
-    before = _before(recording)
+    before = recording.accounts_at(len(recording.frames) - 2)
     requests = tuple(_request_row(recording, note) for note in before.requests)
     transfers = tuple(_transfer_row(recording, note) for note in before.transfers)
     ranks = range(recording.setup.ranks)
@@ -110,9 +103,7 @@ def actor_tables(recording: Recording) -> tuple[ActorTable, ...]:
 
 def actor_facts(recording: Recording, operation: int) -> Iterator[str]:
     """What an operation changed in the scheduler's own account."""
-    before, now = (
-        recording.frames[at].accounts if at >= 0 else NOTHING for at in (operation - 1, operation)
-    )
+    before, now = recording.accounts_at(operation - 1), recording.accounts_at(operation)
     phases = {note.name: note.phase for note in before.requests}
     for request in now.requests:
         was = phases.pop(request.name, "")
@@ -202,8 +193,3 @@ def _pages(recording: Recording, note: TransferNote) -> Iterator[str]:
     for part, pages in zip(recording.setup.bands, note.pages, strict=True):
         if pages:
             yield f"{part.name} {', '.join(map(str, pages))}"
-
-
-def _before(recording: Recording) -> Accounts:
-    frames = recording.frames
-    return frames[-2].accounts if len(frames) > 1 else NOTHING

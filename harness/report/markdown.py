@@ -120,13 +120,12 @@ def _title(operations: int) -> str:
 
 
 def _found_in(story: Story) -> str:
-    case, shown = story.case, story.marks.values()
-    seen = ["`!` the one after which it was seen"] if "!" in shown else []
+    case, shown, seen = story.case, story.marks.values(), []
     if ">" in shown:
         whose = "operations of the accesses" if len(story.sides) > 1 else "operation of the access"
-        seen.insert(0, f"`>` marks the {whose}")
-    elif seen:
-        seen = ["`!` marks the one after which it was seen"]
+        seen.append(f"`>` marks the {whose}")
+    if "!" in shown:
+        seen.append("`!` marks the one after which it was seen")
     return (
         f"Scenario {escaped(case.scenario)}, seed {case.seed}, {counted(case.setup.ranks, 'rank')},"
         f" planted fault {escaped(case.plant or 'none')}, unikv {escaped(case.unikv)}."

@@ -361,6 +361,10 @@ class Recording:
         """What the allocator was asked in an operation."""
         return _of(self.calls, operation)
 
+    def accounts_at(self, operation: int) -> Accounts:
+        """The accounts after an operation; before the first one, of nothing."""
+        return self.frames[operation].accounts if operation >= 0 else NOTHING
+
     def operation_at(self, tick: int) -> int:
         """The operation in which a tick lies."""
         return bisect_right(self.frames, tick, key=lambda frame: frame.ticks[0]) - 1
